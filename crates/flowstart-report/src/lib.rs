@@ -27,6 +27,7 @@
 //! | `command.rs` | writes commands as the reader can paste them |
 //! | `reduce.rs` | makes series small enough to embed |
 //! | `group.rs` | says which cells stand together, and what they are called |
+//! | `baseline.rs` | says what each cell is compared with |
 //! | `pareto.rs` | says which scheme beats which |
 //! | `verdict.rs` | says what a comparison shows, and how that looks |
 //! | `chart/` | writes the Vega-Lite specifications, a file for each chart |
@@ -36,6 +37,7 @@
 #[doc = include_str!("../README.md")]
 struct Readme;
 
+mod baseline;
 mod chart;
 mod command;
 mod data;

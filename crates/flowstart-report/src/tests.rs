@@ -771,3 +771,96 @@ fn a_change_compares_each_cell_with_itself_and_shows_those_that_changed_first() 
     assert!(render_changes(&ChangeReport::default())?.contains("There is nothing to compare."));
     Ok(())
 }
+
+/// Two AQMs with two schemes each: the first scheme on the second AQM is compared with the first AQM.
+fn with_two_kinds_of_baselines() -> Vec<Cell> {
+    let of = |id: &str, aqm: &str, scheme: &str, baseline: &str| Cell {
+        id: id.to_owned(),
+        aqm: aqm.to_owned(),
+        baseline: baseline.to_owned(),
+        is_baseline: baseline.is_empty(),
+        speedup: if baseline.is_empty() { Estimate::default() } else { estimate(1.5) },
+        verdict: (!baseline.is_empty()).then_some(Verdict::Faster),
+        ..cell(scheme, [150.0, 140.0, 160.0], [0.0; 3])
+    };
+    vec![
+        of("c0", "taildrop", "slow-start", ""),
+        of("c1", "taildrop", "jump-start", "c0"),
+        of("c2", "cake", "slow-start", "c0"),
+        of("c3", "cake", "jump-start", "c2"),
+    ]
+}
+
+/// The labels of the forest plot's rows: setting and name.
+fn labels(page: &str) -> (String, String) {
+    let transform = &specs(page)[0]["transform"];
+    let of = |place: usize| transform[place]["calculate"].as_str().unwrap_or_default().to_owned();
+    (of(1), of(0))
+}
+
+#[test]
+fn rows_name_their_baseline_where_baselines_differ() -> Result<(), RenderError> {
+    let mut cells = with_two_kinds_of_baselines();
+    let page = render(&Report { cells: cells.clone(), ..Report::default() })?;
+    let (settings, names) = labels(&page);
+    let expected = r#"["jump-start against slow-start","slow-start against taildrop","jump-start against slow-start"]"#;
+    assert!(names.starts_with(expected), "{names}");
+    assert!(settings.starts_with(r#"["taildrop","cake","cake"]"#), "{settings}");
+    assert!(page.contains("All 3 comparisons, each with the baseline in its row"));
+    assert!(page.contains("<small>over taildrop</small>"), "the table says it, too");
+    // One name for all is said once.
+    cells.retain(|cell| cell.id != "c2");
+    cells[2].baseline = "c0".to_owned();
+    cells[2].aqm = "taildrop".to_owned();
+    let page = render(&Report { cells, ..Report::default() })?;
+    assert!(page.contains("All 2 comparisons with slow-start") && !labels(&page).1.contains("against"));
+    assert!(!page.contains("<small>over"));
+    Ok(())
+}
+
+#[test]
+fn pictures_of_schemes_leave_out_what_another_aqm_changes() -> Result<(), RenderError> {
+    let of_size = |kilobytes: u64| {
+        with_two_kinds_of_baselines().into_iter().map(move |mut cell| {
+            cell.id = format!("{}-{kilobytes}", cell.id);
+            if !cell.baseline.is_empty() {
+                cell.baseline = format!("{}-{kilobytes}", cell.baseline);
+            }
+            Cell { size: format!("{kilobytes}KB"), size_bytes: kilobytes * 1000, ..cell }
+        })
+    };
+    let cells: Vec<Cell> = [10, 100, 1000, 2000].into_iter().flat_map(of_size).collect();
+    let names = Names::of(&cells.iter().collect::<Vec<_>>());
+    let Some(map) = chart::heat(&cells, &[]) else { panic!("eight fields") };
+    let panels = map.spec["concat"].as_array().cloned().unwrap_or_default();
+    let fields = panels.iter().map(|panel| panel["data"]["values"].as_str().map_or(0, |text| text.lines().count() - 1));
+    assert_eq!(fields.collect::<Vec<_>>(), [8], "jump-start with each AQM and size");
+    let Some(lines) = chart::sizes(&cells, &names, &Key::of(&cells, &names)) else { panic!("four sizes") };
+    let points = lines.spec["concat"][0]["data"]["values"].as_str().map_or(0, |text| text.lines().count() - 1);
+    assert_eq!(points, 8, "{}", lines.spec["concat"][0]["data"]["values"]);
+    Ok(())
+}
+
+#[test]
+fn a_row_is_called_after_its_scheme_and_then_after_its_avoidance() -> Result<(), RenderError> {
+    let of = |transport: &str, avoidance: &str, scheme: &str| Cell {
+        transport: transport.to_owned(),
+        avoidance: avoidance.to_owned(),
+        is_baseline: scheme == "slow-start",
+        speedup: if scheme == "slow-start" { Estimate::default() } else { estimate(1.5) },
+        ..cell(scheme, [150.0, 140.0, 160.0], [0.0; 3])
+    };
+    let of_transport =
+        |transport: &str, avoidance: &str| ["slow-start", "jump-start"].map(|scheme| of(transport, avoidance, scheme));
+    let cells = [of_transport("model-quic", "reno"), of_transport("model-tcp", "cubic")].concat();
+    let (settings, names) = labels(&render(&Report { cells: cells.clone(), ..Report::default() })?);
+    assert!(names.starts_with(r#"["jump-start, reno","jump-start, cubic"]"#), "{names}");
+    assert!(settings.starts_with(r#"["model-quic","model-tcp"]"#), "{settings}");
+    // Transports alone are what rows are called after, because nothing else varies.
+    let mut cells = [of("model-quic", "reno", "stack"), of("model-tcp", "cubic", "stack")];
+    (cells[0].id, cells[1].baseline) = ("c0".to_owned(), "c0".to_owned());
+    cells[0].speedup = Estimate::default();
+    let page = render(&Report { cells: cells.to_vec(), ..Report::default() })?;
+    assert!(page.contains("model-tcp against model-quic"), "{:?}", labels(&page));
+    Ok(())
+}

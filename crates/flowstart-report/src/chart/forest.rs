@@ -7,6 +7,7 @@ use super::document::{Chart, document};
 use super::legend::{LegendItem, item, mark_item};
 use super::style::NEUTRAL;
 use super::table::{Table, named};
+use crate::baseline::{Baselines, Comparison, compared, differing, schemes_vary};
 use crate::group::{Axis, Names, shortened};
 use crate::number::{Format, finite, interval};
 use crate::pareto::harm;
@@ -36,38 +37,44 @@ struct Row<'a> {
     name: String,
 }
 
-/// The cells that are compared with a baseline, each with the cell that it is compared with.
-pub(crate) fn compared(cells: &[Cell]) -> Vec<(&Cell, Option<&Cell>)> {
-    let is_of = |cell: &Cell, other: &Cell| match cell.baseline.is_empty() {
-        false => other.id == cell.baseline,
-        true => other.is_baseline && Axis::is_same_setting(cell, other),
-    };
-    let known = cells.iter().filter(|cell| finite(cell.speedup.mean).is_some_and(|mean| mean > 0.0));
-    known.map(|cell| (cell, cells.iter().find(|other| is_of(cell, other)))).collect()
-}
-
-fn rows(cells: &[Cell]) -> Vec<Row<'_>> {
+fn rows<'a>(cells: &'a [Cell]) -> Vec<Row<'a>> {
     let compared = compared(cells);
     let names = Names::of(&compared.iter().map(|(cell, _)| *cell).collect::<Vec<_>>());
-    // What varies last names the row; the rest names its setting.
-    let varied = names.varied();
-    let (own, given) = match varied.split_last() {
-        Some((own, given)) => (vec![*own], given.to_vec()),
-        None => (vec![], vec![]),
+    let baselines = Baselines::of(&compared);
+    let (own, given) = named_by(&names.varied(), schemes_vary(&compared));
+    let row = |(cell, baseline): Comparison<'a>| {
+        // A scheme is named even where all compared cells have the same one.
+        let scheme = own.contains(&Axis::Scheme).then(|| names.short(Axis::Scheme, cell).to_owned());
+        let rest: Vec<Axis> = own.iter().copied().filter(|axis| *axis != Axis::Scheme).collect();
+        let rest = Some(names.label(cell, &rest)).filter(|label| !label.is_empty());
+        let label = scheme.into_iter().chain(rest).collect::<Vec<_>>().join(", ");
+        let other = baseline.map_or(Vec::new(), |baseline| differing(cell, baseline));
+        let name = match (label.is_empty(), &other[..]) {
+            (false, _) => label,
+            (true, []) => cell.scheme.clone(),
+            (true, axes) => axes.iter().map(|axis| axis.value(cell)).collect::<Vec<_>>().join(" + "),
+        };
+        let against = baselines.name((cell, baseline)).filter(|_| baselines.are_several());
+        let name = against.map_or(name.clone(), |baseline| format!("{name} against {baseline}"));
+        Some(Row { cell, baseline, verdict: verdict(cell)?, setting: names.label(cell, &given), name })
     };
-    compared
-        .into_iter()
-        .filter_map(|(cell, baseline)| {
-            let label = names.label(cell, &own);
-            let other = baseline.map_or(Vec::new(), |baseline| differing(cell, baseline));
-            let name = match (label.is_empty(), &other[..]) {
-                (false, _) => label,
-                (true, []) => cell.scheme.clone(),
-                (true, axes) => axes.iter().map(|axis| axis.value(cell)).collect::<Vec<_>>().join(" + "),
-            };
-            Some(Row { cell, baseline, verdict: verdict(cell)?, setting: names.label(cell, &given), name })
-        })
-        .collect()
+    compared.iter().copied().filter_map(row).collect()
+}
+
+/// The axes that name a row, and those that name the setting it shares with others: a row is the scheme, and its
+/// avoidance where that varies. Where all have the same scheme, it is what varies last.
+fn named_by(varied: &[Axis], schemes_vary: bool) -> (Vec<Axis>, Vec<Axis>) {
+    let (chosen, mut given): (Vec<Axis>, Vec<Axis>) =
+        varied.iter().partition(|axis| matches!(axis, Axis::Scheme | Axis::Avoidance));
+    let mut own = match given.pop() {
+        Some(last) if !schemes_vary => vec![last],
+        last => {
+            given.extend(last);
+            if schemes_vary || !chosen.is_empty() { vec![Axis::Scheme] } else { vec![] }
+        }
+    };
+    own.extend(chosen.into_iter().filter(|axis| *axis == Axis::Avoidance));
+    (own, given)
 }
 
 /// What it costs, as far as any cell knows.
@@ -139,7 +146,9 @@ fn plot(cells: &[Cell], reference: Option<&str>) -> Option<Chart> {
             rows.iter().map(|row| COSTS[k].format.show(row.baseline.and_then(COSTS[k].of))).collect();
         transform.extend([named(&texts, "r", &format!("t{k}")), named(&theirs, "r", &format!("u{k}"))]);
     }
-    let baseline = reference.map_or_else(|| baseline_of(&rows), str::to_owned);
+    let baselines = Baselines::of(&rows.iter().map(|row| (row.cell, row.baseline)).collect::<Vec<_>>());
+    let one = baselines.one().map_or_else(|| "the baseline".to_owned(), |one| shortened(one, LONGEST));
+    let baseline = reference.map_or(one, str::to_owned);
     let drawing = Drawing {
         count: rows.len(),
         costs,
@@ -153,6 +162,7 @@ fn plot(cells: &[Cell], reference: Option<&str>) -> Option<Chart> {
     let title = match rows.len() {
         _ if reference.is_some() => "Completion time after the change".to_owned(),
         1 => format!("{} against {baseline}", first.name),
+        several if baselines.are_several() => format!("All {several} comparisons, each with the baseline in its row"),
         several => format!("All {several} comparisons with {baseline}"),
     };
     let mut spec = document(&title, drawing.wide());
@@ -184,28 +194,6 @@ fn plot(cells: &[Cell], reference: Option<&str>) -> Option<Chart> {
         spec,
         ..Chart::default()
     })
-}
-
-/// What a cell is other on than its baseline.
-fn differing(cell: &Cell, baseline: &Cell) -> Vec<Axis> {
-    // A scheme with an avoidance of its own says it.
-    let axes = Axis::ALL.into_iter().filter(|axis| *axis != Axis::Avoidance);
-    axes.filter(|axis| axis.value(baseline) != axis.value(cell)).collect()
-}
-
-/// What all rows are compared with, in a word or two.
-fn baseline_of(rows: &[Row<'_>]) -> String {
-    let of = |row: &Row<'_>| {
-        let baseline = row.baseline?;
-        let differing = differing(row.cell, baseline);
-        let differing: Vec<&str> = differing.into_iter().map(|axis| axis.value(baseline)).collect();
-        (!differing.is_empty()).then(|| shortened(&differing.join(" + "), LONGEST))
-    };
-    let names = crate::group::distinct(rows.iter().filter_map(of));
-    match &names[..] {
-        [one] if rows.iter().all(|row| row.baseline.is_some()) => one.clone(),
-        _ => "the baseline".to_owned(),
-    }
 }
 
 /// The speed-up and its interval.

@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 
 use super::document::{Chart, Panel, Row, grid_document};
-use super::forest::compared;
 use super::table::{Table, named};
+use crate::baseline::{alike, compared};
 use crate::group::{Axis, Names, distinct, shortened};
 use crate::number::{Format, finite};
 use crate::verdict::verdict;
@@ -28,7 +28,7 @@ struct Dimension {
 
 /// A map for each scheme and whatever else varies besides the two dimensions; nothing where fewer than two vary.
 pub(crate) fn heat(cells: &[Cell], links: &[Link]) -> Option<Chart> {
-    let compared: Vec<&Cell> = compared(cells).into_iter().map(|(cell, _)| cell).collect();
+    let compared: Vec<&Cell> = alike(compared(cells)).into_iter().map(|(cell, _)| cell).collect();
     let mut dimensions = dimensions(&compared, links);
     // Settings first: a scheme is a map of its own where there are two of them.
     dimensions.sort_by_key(|dimension| dimension.is_scheme);

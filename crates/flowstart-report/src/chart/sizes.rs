@@ -7,6 +7,7 @@ use super::lines::{COLUMNS, layers, panel_title, push};
 use super::style::NEUTRAL;
 use super::table::Table;
 use crate::Cell;
+use crate::baseline::{alike, compared};
 use crate::group::{Axis, Names, distinct};
 use crate::number::finite;
 use serde_json::json;
@@ -22,6 +23,8 @@ const PLACE: [Axis; 3] = [Axis::Link, Axis::Competitor, Axis::Transport];
 /// A panel for each link, competitor and transport, a line for each AQM and scheme, and beside them what the closed
 /// form of slow start leaves to gain. Nothing with few sizes.
 pub(crate) fn sizes(cells: &[Cell], names: &Names, key: &Key) -> Option<Chart> {
+    let comparisons = alike(compared(cells));
+    let is_shown = |cell: &Cell| comparisons.iter().any(|(one, _)| std::ptr::eq(*one, cell));
     let cells: Vec<&Cell> = cells.iter().filter(|cell| cell.load.is_none()).collect();
     let mut panels = Vec::new();
     let mut row = Vec::new();
@@ -44,7 +47,7 @@ pub(crate) fn sizes(cells: &[Cell], names: &Names, key: &Key) -> Option<Chart> {
         for (scheme, here) in key.panels(&here) {
             let mut table = Table::new(&COLUMNS);
             let mut rounds = Table::new(&["i", "x", "y"]);
-            for cell in &here {
+            for cell in here.iter().filter(|cell| is_shown(cell)) {
                 let Some(line) = key.place(cell) else { continue };
                 push(&mut table, line, kilobytes(cell), cell.speedup);
                 if let Some(y) = finite(cell.rounds_speedup) {

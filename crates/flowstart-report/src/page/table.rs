@@ -1,6 +1,7 @@
 //! The table of cells has a row for each cell, and a column for what cells differ in.
 
 use super::mark::{Mark, Number, loss_mark, verdict_mark, verdict_marks};
+use crate::baseline::{Baselines, compared};
 use crate::command::replay;
 use crate::group::{Axis, Names, arrival, distinct};
 use crate::number::{Format, UNDEFINED, finite};
@@ -56,6 +57,8 @@ struct TableRow {
     fct: Number,
     queue: Number,
     speedup: Number,
+    /// What the speed-up is over, where that differs from row to row.
+    over: Option<String>,
     lost: Number,
     dropped: Number,
     inflation: Number,
@@ -82,9 +85,15 @@ pub(super) fn table(report: &Report, names: &Names) -> Table {
     if let [n] = &counts[..] {
         everywhere.push(("n", n.clone()));
     }
+    let compared = compared(cells);
+    let baselines = Baselines::of(&compared);
+    let over = |cell: &Cell| {
+        let comparison = compared.iter().find(|(one, _)| std::ptr::eq(*one, cell) && baselines.are_several())?;
+        baselines.name(*comparison)
+    };
     let some = |of: fn(&Cell) -> Option<f64>| cells.iter().filter_map(of).any(|value| value != 0.0);
     Table {
-        rows: cells.iter().map(|cell| table_row(cell, &report.method.directory)).collect(),
+        rows: cells.iter().map(|cell| table_row(cell, over(cell), &report.method.directory)).collect(),
         everywhere,
         marks: verdict_marks(),
         has_link: varies(Axis::Link),
@@ -108,7 +117,7 @@ pub(super) fn table(report: &Report, names: &Names) -> Table {
     }
 }
 
-fn table_row(cell: &Cell, directory: &str) -> TableRow {
+fn table_row(cell: &Cell, over: Option<String>, directory: &str) -> TableRow {
     let mut fct = Number::new(Format::Plain, cell.fct_ms);
     if fct.text != UNDEFINED {
         fct.text.push_str("\u{a0}ms");
@@ -129,6 +138,7 @@ fn table_row(cell: &Cell, directory: &str) -> TableRow {
         fct,
         queue: Number::new(Format::Plain, cell.max_queue_delay_ms),
         speedup: Number::new(Format::Factor, cell.speedup).marked(verdict_mark(cell)),
+        over,
         lost: Number::new(Format::Percent, cell.lost),
         dropped: Number::new(Format::Signed, cell.dropped_delta).marked(loss_mark(cell.dropped_delta, None)),
         inflation: Number::new(Format::Percent, cell.inflation),
