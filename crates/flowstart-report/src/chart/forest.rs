@@ -238,6 +238,17 @@ fn ticks([low, high]: [f64; 2], count: f64) -> Vec<f64> {
     (first..=last).map(|k| 1.0 + k as f64 * step).collect()
 }
 
+/// The format of ticks: as many decimals as their step has, so that no two read the same. Far apart they have as many
+/// digits as each needs.
+fn digits_of(ticks: &[f64]) -> String {
+    let step = ticks.windows(2).map(|pair| pair[1] - pair[0]).fold(f64::INFINITY, f64::min);
+    if !step.is_finite() || step >= 0.0999 {
+        return ".3~g".to_owned();
+    }
+    // A step of 1, 2 or 5 of its decade.
+    format!(".{}f", (-step.log10() - 1e-9).ceil() as usize)
+}
+
 /// How the rows are drawn.
 struct Drawing {
     count: usize,
@@ -339,10 +350,12 @@ impl Drawing {
     }
 
     fn x(&self, field: &str, count: f64) -> Value {
+        let values = ticks(self.domain, count);
+        let digits = digits_of(&values);
         json!({"field": field, "type": "quantitative",
             "title": format!("slower ◂ speed-up over {} (log scale) ▸ faster", self.baseline),
             "scale": {"type": "log", "domain": self.domain, "nice": false},
-            "axis": {"orient": "top", "values": ticks(self.domain, count), "labelExpr": "'×' + format(datum.value, '.3~g')",
+            "axis": {"orient": "top", "values": values, "labelExpr": format!("'×' + format(datum.value, '{digits}')"),
                 "grid": true, "titleLimit": 600, "titlePadding": 5, "domain": false}})
     }
 
@@ -439,5 +452,21 @@ impl Drawing {
             }
         }
         json!({"height": height * self.count as f64, "layer": layers})
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_have_the_digits_of_their_step() {
+        let format = |domain| digits_of(&ticks(domain, 7.0));
+        // Steps of 0.002, of 0.01 and 0.05, and ticks that are far apart.
+        assert_eq!(format([0.994, 1.007]), ".3f");
+        assert_eq!(format([0.97, 1.03]), ".2f");
+        assert_eq!(format([0.9, 1.2]), ".2f");
+        assert_eq!((format([0.5, 1.5]), format([0.3, 20.0])), (".3~g".to_owned(), ".3~g".to_owned()));
+        assert_eq!(digits_of(&[1.0]), ".3~g");
     }
 }
