@@ -864,3 +864,57 @@ fn a_row_is_called_after_its_scheme_and_then_after_its_avoidance() -> Result<(),
     assert!(page.contains("model-tcp against model-quic"), "{:?}", labels(&page));
     Ok(())
 }
+
+#[test]
+fn maps_have_the_marks_of_verdicts_and_units_once() -> Result<(), RenderError> {
+    let (mut links, mut cells) = (Vec::new(), Vec::new());
+    let verdicts = [Verdict::Faster, Verdict::FasterByWaste, Verdict::Slower, Verdict::Unclear, Verdict::Same];
+    for (k, (rate, rtt)) in
+        [(5.0, 20.0), (5.0, 90.0), (10.0, 20.0), (10.0, 90.0), (50.0, 20.0), (50.0, 90.0)].into_iter().enumerate()
+    {
+        links.push(Link { name: format!("l{k}"), rate_mbit: Some(rate), rtt_ms: Some(rtt), ..Link::default() });
+        for scheme in ["slow-start", "jump-start", "idle"] {
+            cells.push(Cell {
+                link: format!("l{k}"),
+                is_baseline: scheme == "slow-start",
+                speedup: if scheme == "slow-start" { Estimate::default() } else { estimate(1.5) },
+                verdict: Some(if scheme == "idle" { Verdict::Same } else { verdicts[k % verdicts.len()] }),
+                ..cell(scheme, [150.0, 140.0, 160.0], [0.0; 3])
+            });
+        }
+    }
+    let Some(map) = chart::heat(&cells, &links) else { panic!("six fields") };
+    let panels = map.spec["concat"].as_array().cloned().unwrap_or_default();
+    assert_eq!(panels.iter().map(|panel| panel["title"].clone()).collect::<Vec<_>>(), ["jump-start"]);
+    let text = panels[0]["transform"][2]["calculate"].as_str().unwrap_or_default();
+    assert!(text.starts_with(r#"["▲ 1.50","◭ 1.50","▼ 1.50","● 1.50","= 1.50","▲ 1.50"]"#), "{text}");
+    assert!(map.sentence.contains("◭ faster, but by sending much twice"), "{}", map.sentence);
+    assert!(map.sentence.contains("One map is left out because all in it is the same"), "{}", map.sentence);
+    let rates = &panels[0]["encoding"]["x"];
+    assert_eq!((&rates["title"], &rates["scale"]["domain"][0]), (&"rate (Mbit/s)".into(), &"5".into()));
+    // Where all is the same there is no map.
+    cells.retain(|cell| cell.scheme != "jump-start");
+    assert!(chart::heat(&cells, &links).is_none());
+    Ok(())
+}
+
+#[test]
+fn a_call_pays_in_frames_and_a_conversation_in_its_score() -> Result<(), RenderError> {
+    let beside = |call: Option<Call>, media: Option<Media>| {
+        let mut cells = sample().cells[..3].to_vec();
+        for cell in &mut cells {
+            (cell.goodput_lost_mbit, cell.call, cell.media) = (estimate(0.2), call, media);
+        }
+        render(&Report { cells, ..Report::default() })
+    };
+    let call = Call { not_shown: estimate(0.162), ..Call::default() };
+    let page = beside(Some(call), None)?;
+    let plot = specs(&page).swap_remove(0);
+    let text = plot.to_string();
+    assert!(text.contains("call: not shown") && text.contains("16.2\u{202f}%") && !text.contains("harm ("), "{text}");
+    let score = Media { worst_1s_mos: estimate(2.5), ..Media::default() };
+    let text = specs(&beside(None, Some(score))?).swap_remove(0).to_string();
+    assert!(text.contains("MOS, worst 1 s") && text.contains("2.50") && !text.contains("harm ("), "{text}");
+    assert!(specs(&beside(None, None)?).swap_remove(0).to_string().contains("harm (Mbit)"));
+    Ok(())
+}

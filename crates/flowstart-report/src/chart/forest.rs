@@ -78,21 +78,43 @@ fn named_by(varied: &[Axis], schemes_vary: bool) -> (Vec<Axis>, Vec<Axis>) {
 }
 
 /// What it costs, as far as any cell knows.
+#[derive(Clone, Copy)]
 struct Cost {
+    /// Above its column.
     title: &'static str,
+    /// Beside its number.
+    words: &'static str,
     of: fn(&Cell) -> Option<f64>,
     format: Format,
 }
 
-const COSTS: [Cost; 3] = [
-    Cost { title: "sent twice", of: |cell| finite(cell.inflation.mean), format: Format::Percent },
-    Cost { title: "lost", of: |cell| finite(cell.lost.mean), format: Format::Percent },
-    Cost {
-        title: "harm to others",
-        of: |cell| harm(cell).and_then(|(harm, _)| finite(harm.mean)),
-        format: Format::Plain,
-    },
-];
+/// Number of columns of costs.
+const COSTS: usize = 3;
+
+/// The costs of these rows. What others pay is told as people notice it where all others are people: a call's frames,
+/// or a conversation's score. They lose almost no bytes.
+fn costs_of(rows: &[Row<'_>]) -> [Cost; COSTS] {
+    let cost = |title, words, of: fn(&Cell) -> Option<f64>, format| Cost { title, words, of, format };
+    let others = || rows.iter().map(|row| row.cell).filter(|cell| harm(cell).is_some());
+    let are_all = |has: fn(&Cell) -> bool| others().next().is_some() && others().all(has);
+    let lost = |cell: &Cell| harm(cell).and_then(|(harm, _)| finite(harm.mean));
+    let third = if are_all(|cell| cell.call.is_some_and(|call| finite(call.not_shown.mean).is_some())) {
+        let of = |cell: &Cell| cell.call.and_then(|call| finite(call.not_shown.mean));
+        cost("call: not shown", "frames of the call not shown", of, Format::Percent)
+    } else if are_all(|cell| cell.media.is_some_and(|media| finite(media.worst_1s_mos.mean).is_some())) {
+        let of = |cell: &Cell| cell.media.and_then(|media| finite(media.worst_1s_mos.mean));
+        cost("MOS, worst 1 s", "score of the conversation's worst second", of, Format::Fraction)
+    } else if others().find_map(harm).is_some_and(|(_, unit)| unit == "ms") {
+        cost("harm (ms)", "harm to others (ms)", lost, Format::Plain)
+    } else {
+        cost("harm (Mbit)", "harm to others (Mbit)", lost, Format::Plain)
+    };
+    [
+        cost("sent twice", "sent twice", |cell| finite(cell.inflation.mean), Format::Percent),
+        cost("lost", "lost", |cell| finite(cell.lost.mean), Format::Percent),
+        third,
+    ]
+}
 
 /// The plot of all comparisons; nothing without any.
 pub(crate) fn forest(cells: &[Cell]) -> Option<Chart> {
@@ -108,11 +130,11 @@ pub(crate) fn changes(cells: &[Cell]) -> Option<Chart> {
 fn plot(cells: &[Cell], reference: Option<&str>) -> Option<Chart> {
     let rows = rows(cells);
     let first = rows.first()?;
-    let all_others = rows.iter().filter_map(|row| harm(row.cell)).map(|(_, unit)| unit).next();
+    let all_costs = costs_of(&rows);
     let costs: Vec<usize> =
-        (0..COSTS.len()).filter(|k| rows.iter().any(|row| (COSTS[*k].of)(row.cell).is_some())).collect();
+        (0..COSTS).filter(|k| rows.iter().any(|row| (all_costs[*k].of)(row.cell).is_some())).collect();
     let mut table = Table::new(COLUMNS);
-    let (mut lowest, mut highest, mut dearest) = (1.0_f64, 1.0_f64, [1e-6_f64; COSTS.len()]);
+    let (mut lowest, mut highest, mut dearest) = (1.0_f64, 1.0_f64, [1e-6_f64; COSTS]);
     let points: Vec<f64> = rows.iter().filter_map(|row| finite(row.cell.speedup.mean)).collect();
     let ends = [points.iter().copied().fold(1.0, f64::min) / 3.0, points.iter().copied().fold(1.0, f64::max) * 3.0];
     for (r, row) in rows.iter().enumerate() {
@@ -120,11 +142,11 @@ fn plot(cells: &[Cell], reference: Option<&str>) -> Option<Chart> {
         // An interval that says nothing must not press all others together.
         let [low, high] = interval(row.cell.speedup).unwrap_or([x, x]).map(|end| end.clamp(ends[0], ends[1]));
         (lowest, highest) = (lowest.min(low), highest.max(high));
-        let cost = |k: usize, cell: Option<&Cell>| cell.and_then(COSTS[k].of).unwrap_or(-1.0);
+        let cost = |k: usize, cell: Option<&Cell>| cell.and_then(all_costs[k].of).unwrap_or(-1.0);
         let begins = r == 0 || rows[r - 1].setting != row.setting;
         let place = look_of(row.verdict).place as f64;
         let [c, b] = [Some(row.cell), row.baseline].map(|cell| [cost(0, cell), cost(1, cell), cost(2, cell)]);
-        for k in 0..COSTS.len() {
+        for k in 0..COSTS {
             dearest[k] = dearest[k].max(c[k]).max(b[k]);
         }
         let begins = f64::from(u8::from(begins));
@@ -141,9 +163,9 @@ fn plot(cells: &[Cell], reference: Option<&str>) -> Option<Chart> {
         named(&words.into_iter().map(str::to_owned).collect::<Vec<_>>(), "v", "verdict"),
     ];
     for &k in &costs {
-        let texts: Vec<String> = rows.iter().map(|row| COSTS[k].format.show((COSTS[k].of)(row.cell))).collect();
+        let texts: Vec<String> = rows.iter().map(|row| all_costs[k].format.show((all_costs[k].of)(row.cell))).collect();
         let theirs: Vec<String> =
-            rows.iter().map(|row| COSTS[k].format.show(row.baseline.and_then(COSTS[k].of))).collect();
+            rows.iter().map(|row| all_costs[k].format.show(row.baseline.and_then(all_costs[k].of))).collect();
         transform.extend([named(&texts, "r", &format!("t{k}")), named(&theirs, "r", &format!("u{k}"))]);
     }
     let baselines = Baselines::of(&rows.iter().map(|row| (row.cell, row.baseline)).collect::<Vec<_>>());
@@ -152,7 +174,7 @@ fn plot(cells: &[Cell], reference: Option<&str>) -> Option<Chart> {
     let drawing = Drawing {
         count: rows.len(),
         costs,
-        unit: all_others.unwrap_or("Mbit"),
+        all_costs,
         has_settings: rows.iter().any(|row| !row.setting.is_empty()),
         widths: [longest(&settings), longest(&names), longest(&numbers)],
         domain: padded(lowest, highest),
@@ -241,8 +263,9 @@ fn ticks([low, high]: [f64; 2], count: f64) -> Vec<f64> {
 /// The format of ticks: as many decimals as their step has, so that no two read the same. Far apart they have as many
 /// digits as each needs.
 fn digits_of(ticks: &[f64]) -> String {
-    let step = ticks.windows(2).map(|pair| pair[1] - pair[0]).fold(f64::INFINITY, f64::min);
-    if !step.is_finite() || step >= 0.0999 {
+    let steps = || ticks.windows(2).map(|pair| pair[1] - pair[0]);
+    let (step, longest) = (steps().fold(f64::INFINITY, f64::min), steps().fold(0.0, f64::max));
+    if !step.is_finite() || step >= 0.0999 || longest > step * 1.5 {
         return ".3~g".to_owned();
     }
     // A step of 1, 2 or 5 of its decade.
@@ -252,16 +275,15 @@ fn digits_of(ticks: &[f64]) -> String {
 /// How the rows are drawn.
 struct Drawing {
     count: usize,
-    /// Places in [`COSTS`].
+    /// Places of those that any cell knows.
     costs: Vec<usize>,
-    /// Of harm.
-    unit: &'static str,
+    all_costs: [Cost; COSTS],
     has_settings: bool,
     /// Characters of the longest setting, name and speed-up.
     widths: [usize; 3],
     domain: [f64; 2],
     /// The highest of each cost.
-    highest: [f64; 3],
+    highest: [f64; COSTS],
     baseline: String,
 }
 
@@ -317,8 +339,7 @@ impl Drawing {
             tooltip.remove(0);
         }
         for &k in &self.costs {
-            let unit = if k == 2 { format!(" ({})", self.unit) } else { String::new() };
-            tooltip.push(json!({"field": format!("t{k}"), "title": format!("{}{unit}", COSTS[k].title)}));
+            tooltip.push(json!({"field": format!("t{k}"), "title": self.all_costs[k].words}));
             tooltip.push(json!({"field": format!("u{k}"), "title": "the baseline's"}));
         }
         json!({"transform": [{"calculate": "datum.r - 0.5", "as": "top"}, {"calculate": "datum.r + 0.5", "as": "bottom"}],
@@ -389,7 +410,6 @@ impl Drawing {
                 "scale": {"domain": domain, "nice": false, "zero": true, "padding": 0}})
         };
         let known = |field: &str| json!({"filter": format!("datum.{field} >= 0")});
-        let title = if k == 2 { format!("harm ({})", self.unit) } else { COSTS[k].title.to_owned() };
         let height = (self.row().0 * 0.45).clamp(6.0, 11.0);
         let layers = vec![
             json!({"transform": [known(&own), {"calculate": "0", "as": from}],
@@ -403,7 +423,7 @@ impl Drawing {
                 "color": "#222"},
                 "encoding": {"y": self.y("r"), "x": {"value": COST - 4.0}, "text": {"field": format!("t{k}")}}}),
         ];
-        self.column(&title, COST, layers)
+        self.column(self.all_costs[k].title, COST, layers)
     }
 
     fn wide(&self) -> Value {
@@ -442,8 +462,8 @@ impl Drawing {
             layers.extend(self.marks(0.24, 5.0, 60.0));
             layers.push(text(-0.22, "line1", &format!("{name} + '  ' + split(datum.numbers, ' (')[0]"), false, 340));
         } else {
-            let unit = |k: usize| if k == 2 { format!("harm ({})", self.unit) } else { COSTS[k].title.to_owned() };
-            let costs: Vec<String> = self.costs.iter().map(|&k| format!("'{} ' + datum.t{k}", unit(k))).collect();
+            let costs: Vec<String> =
+                self.costs.iter().map(|&k| format!("'{} ' + datum.t{k}", self.all_costs[k].title)).collect();
             layers.extend(self.marks(0.34, 5.0, 70.0));
             layers.push(text(-0.36, "line1", name, true, 340));
             layers.push(text(-0.12, "line2", "'speed-up ' + datum.numbers", false, 340));
