@@ -201,6 +201,8 @@ fn a_call_beside_the_flows_has_a_section_of_its_own() -> Result<(), RenderError>
     // One row for each cell with a call, and no number where there is none.
     assert_eq!(section.matches("<th scope=\"row\">").count(), 2);
     assert!(!section.contains("NaN") && !page.contains("media-section"));
+    // On a phone each row is a card, with a label for each number.
+    assert!(section.contains("class=\"plain stacked\"") && section.matches("data-label=").count() == 2 * 10);
     Ok(())
 }
 
@@ -806,7 +808,7 @@ fn rows_name_their_baseline_where_baselines_differ() -> Result<(), RenderError> 
     let expected = r#"["jump-start against slow-start","slow-start against taildrop","jump-start against slow-start"]"#;
     assert!(names.starts_with(expected), "{names}");
     assert!(settings.starts_with(r#"["taildrop","cake","cake"]"#), "{settings}");
-    assert!(page.contains("All 3 comparisons, each with the baseline in its row"));
+    assert!(page.contains("All 3 comparisons with their baselines"));
     assert!(page.contains("<small>over taildrop</small>"), "the table says it, too");
     // One name for all is said once.
     cells.retain(|cell| cell.id != "c2");
@@ -916,5 +918,54 @@ fn a_call_pays_in_frames_and_a_conversation_in_its_score() -> Result<(), RenderE
     let text = specs(&beside(None, Some(score))?).swap_remove(0).to_string();
     assert!(text.contains("MOS, worst 1 s") && text.contains("2.50") && !text.contains("harm ("), "{text}");
     assert!(specs(&beside(None, None)?).swap_remove(0).to_string().contains("harm (Mbit)"));
+    Ok(())
+}
+
+#[test]
+fn the_set_up_says_what_changes_and_in_what_comparisons_differ() -> Result<(), RenderError> {
+    let links = sample().links;
+    let sentence = |cells: &[Cell]| -> Result<String, RenderError> {
+        let page = render(&Report { links: links.clone(), cells: cells.to_vec(), ..Report::default() })?;
+        let text =
+            page.split("<p class=\"wide\">").nth(1).and_then(|rest| rest.split("</p>").next()).unwrap_or_default();
+        let text = text.replace("<b>", "").replace("</b>", "");
+        Ok(text.split_whitespace().collect::<Vec<_>>().join(" "))
+    };
+    let sample = sample().cells;
+    let one = sentence(&sample[..3])?;
+    assert!(one.ends_with("Only the startup scheme changes, so differences come from this."), "{one}");
+    let two = sentence(&with_two_kinds_of_baselines())?;
+    let expected = "From cell to cell the AQM of the queue and startup scheme change. A cell and its baseline differ in \
+                    nothing but the AQM of the queue or startup scheme, so differences between them come from this.";
+    assert!(two.ends_with(expected), "{two}");
+    let all = sentence(&sample)?;
+    assert!(all.contains("the link, other flows, transfer size and startup scheme change."), "{all}");
+    assert!(all.contains("differ in nothing but the startup scheme, so"), "{all}");
+    let links: Vec<Cell> = [0, 6].map(|k| Cell { speedup: Estimate::default(), ..sample[k].clone() }).to_vec();
+    assert!(sentence(&links)?.ends_with("From cell to cell the link and other flows change."), "{}", sentence(&links)?);
+    Ok(())
+}
+
+#[test]
+fn a_time_that_is_no_completion_time_is_called_what_it_is() -> Result<(), RenderError> {
+    let mut report = sample();
+    report.published = None;
+    report.cells.truncate(3);
+    let usual = render(&report)?;
+    assert!(usual.contains("data-label=\"FCT\"") && usual.contains("\"title\":\"FCT (ms)\""));
+    for cell in &mut report.cells {
+        (cell.time, cell.ideal_fct_ms) = (Time::FirstPicture, None);
+    }
+    let page = render(&report)?;
+    assert!(page.contains("data-label=\"first picture\"") && !page.contains("data-label=\"FCT\""));
+    assert!(page.contains("\"title\":\"time to the first picture (ms)\"") && !page.contains("\"completion time\""));
+    assert!(page.contains("<dt>time to the first picture</dt>"));
+    // Runs completed, but there is no limit to set them against.
+    assert!(page.contains("Nothing bounds the time to the first picture") && !page.contains("No run completed"));
+    report.cells.iter_mut().for_each(|cell| cell.fct_ms = Estimate::default());
+    assert!(render(&report)?.contains("No run completed"));
+    // Among others there is no common name but waiting.
+    report.cells[0].time = Time::Completion;
+    assert!(render(&report)?.contains("time that users wait (ms)"));
     Ok(())
 }

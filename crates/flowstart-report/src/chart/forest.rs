@@ -11,6 +11,7 @@ use crate::baseline::{Baselines, Comparison, compared, differing, schemes_vary};
 use crate::group::{Axis, Names, shortened};
 use crate::number::{Format, finite, interval};
 use crate::pareto::harm;
+use crate::time::time_words;
 use crate::verdict::{LOOKS, Look, look_of, verdict};
 use crate::{Cell, Verdict};
 use serde_json::{Value, json};
@@ -182,9 +183,11 @@ fn plot(cells: &[Cell], reference: Option<&str>) -> Option<Chart> {
         baseline: baseline.clone(),
     };
     let title = match rows.len() {
-        _ if reference.is_some() => "Completion time after the change".to_owned(),
+        _ if reference.is_some() => {
+            format!("Change of the {}", time_words(rows.iter().map(|row| row.cell)).long)
+        }
         1 => format!("{} against {baseline}", first.name),
-        several if baselines.are_several() => format!("All {several} comparisons, each with the baseline in its row"),
+        several if baselines.are_several() => format!("All {several} comparisons with their baselines"),
         several => format!("All {several} comparisons with {baseline}"),
     };
     let mut spec = document(&title, drawing.wide());

@@ -10,6 +10,7 @@ use crate::Cell;
 use crate::baseline::{alike, compared};
 use crate::group::{Axis, Names, distinct};
 use crate::number::finite;
+use crate::time::time_words;
 use serde_json::json;
 
 /// Sizes from which on a line says more than the table.
@@ -26,6 +27,7 @@ pub(crate) fn sizes(cells: &[Cell], names: &Names, key: &Key) -> Option<Chart> {
     let comparisons = alike(compared(cells));
     let is_shown = |cell: &Cell| comparisons.iter().any(|(one, _)| std::ptr::eq(*one, cell));
     let cells: Vec<&Cell> = cells.iter().filter(|cell| cell.load.is_none()).collect();
+    let time = time_words(cells.iter().copied()).name;
     let mut panels = Vec::new();
     let mut row = Vec::new();
     let (mut modelled, mut counted) = (false, false);
@@ -61,7 +63,7 @@ pub(crate) fn sizes(cells: &[Cell], names: &Names, key: &Key) -> Option<Chart> {
             let aria = format!("{title}: speed-up against the transfer size, one line per {}", key.title());
             let x = json!({"field": "x", "type": "quantitative", "title": "transfer size (KB)",
                 "scale": {"type": "log"}, "axis": {"format": "~s"}});
-            let y = json!({"field": "y", "type": "quantitative", "title": "speed-up (baseline's mean FCT / mean FCT)",
+            let y = json!({"field": "y", "type": "quantitative", "title": format!("speed-up (baseline's mean {time} / mean {time})"),
                 "scale": {"zero": false}});
             let mut all = vec![json!({"data": {"values": [{"y": 1}]}, "transform": [],
                 "mark": {"type": "rule", "color": NEUTRAL, "strokeDash": [2, 2]}, "encoding": {"y": y}})];

@@ -5,7 +5,7 @@ use crate::baseline::{Baselines, compared};
 use crate::command::replay;
 use crate::group::{Axis, Names, arrival, distinct};
 use crate::number::{Format, UNDEFINED, finite};
-use crate::{Cell, Report};
+use crate::{Cell, Report, Time};
 use serde::Serialize;
 
 /// The table, and which of its columns are shown.
@@ -36,6 +36,10 @@ pub(super) struct Table {
     /// Whether anything was lost, or dropped more than by the baseline.
     has_lost: bool,
     has_dropped: bool,
+    /// Whether a time of any cell is known.
+    has_runs: bool,
+    /// Times that are no completion times: names and meanings.
+    times: Vec<(&'static str, &'static str)>,
     baseline: Option<String>,
     failed: u32,
 }
@@ -112,9 +116,31 @@ pub(super) fn table(report: &Report, names: &Names) -> Table {
         has_comparison: cells.iter().any(|c| finite(c.speedup.mean).is_some()),
         has_harm: cells.iter().any(|c| finite(c.goodput_lost_mbit.mean).is_some()) || !has_late,
         has_late,
+        has_runs: some(|cell| finite(cell.fct_ms.mean)),
+        times: times(cells),
         baseline: cells.iter().find(|c| c.is_baseline).map(|c| c.scheme.clone()),
         failed: cells.iter().map(|c| c.failed).sum(),
     }
+}
+
+/// What times other than completion times mean.
+fn times(cells: &[Cell]) -> Vec<(&'static str, &'static str)> {
+    let known = |time: Time| cells.iter().any(|cell| cell.time == time);
+    let all = [
+        (
+            Time::Chunk,
+            ("time of a chunk", "The mean time from when a chunk is written until its last byte has arrived."),
+        ),
+        (
+            Time::FirstPicture,
+            (
+                "time to the first picture",
+                "From the first handshake packet until an adaptive video shows its first picture. It stands in place of \
+                the FCT, because the end of a video depends on its playing time.",
+            ),
+        ),
+    ];
+    all.into_iter().filter(|(time, _)| known(*time)).map(|(_, words)| words).collect()
 }
 
 fn table_row(cell: &Cell, over: Option<String>, directory: &str) -> TableRow {
