@@ -44,6 +44,16 @@ def layout(page):
                 .map((element) => element.tagName + "." + (element.className.baseVal ?? element.className)),
             undrawn: [...document.querySelectorAll(".panel:not(.missing)")].filter((panel) =>
                 panel.clientWidth > 0 && !panel.querySelector("svg, canvas")).length,
+            // A title in several lines is complete, too.
+            cut: [...document.querySelectorAll("figure.grid")].flatMap((figure) => {
+                const spec = JSON.parse(figure.querySelector("script.spec").textContent);
+                const letters = (text) => (text ?? "").replaceAll(/\\s/g, "");
+                return [...figure.querySelectorAll(".panel[data-panel]")].filter((panel) => {
+                    const { title } = spec.concat[Number(panel.dataset.panel)];
+                    const drawn = panel.querySelector("svg .role-title")?.textContent;
+                    return panel.clientWidth > 0 && letters(drawn) !== letters(title?.text ?? title);
+                }).map((panel) => panel.textContent.slice(0, 60));
+            }),
         })"""
     )
 
@@ -52,6 +62,7 @@ def check_layout(name, page, said, width):
     found = layout(page)
     check(f"{name}: the console is silent", not said, said[:3])
     check(f"{name}: all charts are drawn", found["undrawn"] == 0, found["undrawn"])
+    check(f"{name}: no title of a panel is cut", not found["cut"], found["cut"][:3])
     check(f"{name}: nothing is wider than the screen", found["width"] <= width and not found["outside"], found)
     return found["height"]
 

@@ -27,6 +27,8 @@
 //! | `command.rs` | writes commands as the reader can paste them |
 //! | `reduce.rs` | makes series small enough to embed |
 //! | `group.rs` | says which cells stand together, and what they are called |
+//! | `baseline.rs` | says what each cell is compared with |
+//! | `time.rs` | says what the time of cells is called |
 //! | `pareto.rs` | says which scheme beats which |
 //! | `verdict.rs` | says what a comparison shows, and how that looks |
 //! | `chart/` | writes the Vega-Lite specifications, a file for each chart |
@@ -36,6 +38,7 @@
 #[doc = include_str!("../README.md")]
 struct Readme;
 
+mod baseline;
 mod chart;
 mod command;
 mod data;
@@ -47,12 +50,13 @@ mod pareto;
 mod reduce;
 #[cfg(test)]
 mod tests;
+mod time;
 mod verdict;
 
 pub use data::{
     CAUSES, Call, Cause, Causes, Cell, Change, ChangeReport, Check, CurvePoint, DataFile, Estimate, ExampleRun, Link,
     Media, Method, OverlayReport, Pair, PairedSetting, PublishedCell, PublishedTable, Report, RunFlow, Samples, Side,
-    TraceEvent, TraceEventKind, TraceReport, TraceVariable, Verdict,
+    Time, TraceEvent, TraceEventKind, TraceReport, TraceVariable, Verdict,
 };
 pub use error::RenderError;
 pub use number::digits_beside_one;

@@ -201,6 +201,8 @@ fn a_call_beside_the_flows_has_a_section_of_its_own() -> Result<(), RenderError>
     // One row for each cell with a call, and no number where there is none.
     assert_eq!(section.matches("<th scope=\"row\">").count(), 2);
     assert!(!section.contains("NaN") && !page.contains("media-section"));
+    // On a phone each row is a card, with a label for each number.
+    assert!(section.contains("class=\"plain stacked\"") && section.matches("data-label=").count() == 2 * 10);
     Ok(())
 }
 
@@ -769,5 +771,201 @@ fn a_change_compares_each_cell_with_itself_and_shows_those_that_changed_first() 
     assert!(place("blitzstart:estimate=1.5</td>") < place("slow-start</td>"), "{table}");
     assert!(page.contains("slower than before") && !own_part(&page).contains("<img"));
     assert!(render_changes(&ChangeReport::default())?.contains("There is nothing to compare."));
+    Ok(())
+}
+
+/// Two AQMs with two schemes each: the first scheme on the second AQM is compared with the first AQM.
+fn with_two_kinds_of_baselines() -> Vec<Cell> {
+    let of = |id: &str, aqm: &str, scheme: &str, baseline: &str| Cell {
+        id: id.to_owned(),
+        aqm: aqm.to_owned(),
+        baseline: baseline.to_owned(),
+        is_baseline: baseline.is_empty(),
+        speedup: if baseline.is_empty() { Estimate::default() } else { estimate(1.5) },
+        verdict: (!baseline.is_empty()).then_some(Verdict::Faster),
+        ..cell(scheme, [150.0, 140.0, 160.0], [0.0; 3])
+    };
+    vec![
+        of("c0", "taildrop", "slow-start", ""),
+        of("c1", "taildrop", "jump-start", "c0"),
+        of("c2", "cake", "slow-start", "c0"),
+        of("c3", "cake", "jump-start", "c2"),
+    ]
+}
+
+/// The labels of the forest plot's rows: setting and name.
+fn labels(page: &str) -> (String, String) {
+    let transform = &specs(page)[0]["transform"];
+    let of = |place: usize| transform[place]["calculate"].as_str().unwrap_or_default().to_owned();
+    (of(1), of(0))
+}
+
+#[test]
+fn rows_name_their_baseline_where_baselines_differ() -> Result<(), RenderError> {
+    let mut cells = with_two_kinds_of_baselines();
+    let page = render(&Report { cells: cells.clone(), ..Report::default() })?;
+    let (settings, names) = labels(&page);
+    let expected = r#"["jump-start against slow-start","slow-start against taildrop","jump-start against slow-start"]"#;
+    assert!(names.starts_with(expected), "{names}");
+    assert!(settings.starts_with(r#"["taildrop","cake","cake"]"#), "{settings}");
+    assert!(page.contains("All 3 comparisons with their baselines"));
+    assert!(page.contains("<small>over taildrop</small>"), "the table says it, too");
+    // One name for all is said once.
+    cells.retain(|cell| cell.id != "c2");
+    cells[2].baseline = "c0".to_owned();
+    cells[2].aqm = "taildrop".to_owned();
+    let page = render(&Report { cells, ..Report::default() })?;
+    assert!(page.contains("All 2 comparisons with slow-start") && !labels(&page).1.contains("against"));
+    assert!(!page.contains("<small>over"));
+    Ok(())
+}
+
+#[test]
+fn pictures_of_schemes_leave_out_what_another_aqm_changes() -> Result<(), RenderError> {
+    let of_size = |kilobytes: u64| {
+        with_two_kinds_of_baselines().into_iter().map(move |mut cell| {
+            cell.id = format!("{}-{kilobytes}", cell.id);
+            if !cell.baseline.is_empty() {
+                cell.baseline = format!("{}-{kilobytes}", cell.baseline);
+            }
+            Cell { size: format!("{kilobytes}KB"), size_bytes: kilobytes * 1000, ..cell }
+        })
+    };
+    let cells: Vec<Cell> = [10, 100, 1000, 2000].into_iter().flat_map(of_size).collect();
+    let names = Names::of(&cells.iter().collect::<Vec<_>>());
+    let Some(map) = chart::heat(&cells, &[]) else { panic!("eight fields") };
+    let panels = map.spec["concat"].as_array().cloned().unwrap_or_default();
+    let fields = panels.iter().map(|panel| panel["data"]["values"].as_str().map_or(0, |text| text.lines().count() - 1));
+    assert_eq!(fields.collect::<Vec<_>>(), [8], "jump-start with each AQM and size");
+    let Some(lines) = chart::sizes(&cells, &names, &Key::of(&cells, &names)) else { panic!("four sizes") };
+    let points = lines.spec["concat"][0]["data"]["values"].as_str().map_or(0, |text| text.lines().count() - 1);
+    assert_eq!(points, 8, "{}", lines.spec["concat"][0]["data"]["values"]);
+    Ok(())
+}
+
+#[test]
+fn a_row_is_called_after_its_scheme_and_then_after_its_avoidance() -> Result<(), RenderError> {
+    let of = |transport: &str, avoidance: &str, scheme: &str| Cell {
+        transport: transport.to_owned(),
+        avoidance: avoidance.to_owned(),
+        is_baseline: scheme == "slow-start",
+        speedup: if scheme == "slow-start" { Estimate::default() } else { estimate(1.5) },
+        ..cell(scheme, [150.0, 140.0, 160.0], [0.0; 3])
+    };
+    let of_transport =
+        |transport: &str, avoidance: &str| ["slow-start", "jump-start"].map(|scheme| of(transport, avoidance, scheme));
+    let cells = [of_transport("model-quic", "reno"), of_transport("model-tcp", "cubic")].concat();
+    let (settings, names) = labels(&render(&Report { cells: cells.clone(), ..Report::default() })?);
+    assert!(names.starts_with(r#"["jump-start, reno","jump-start, cubic"]"#), "{names}");
+    assert!(settings.starts_with(r#"["model-quic","model-tcp"]"#), "{settings}");
+    // Transports alone are what rows are called after, because nothing else varies.
+    let mut cells = [of("model-quic", "reno", "stack"), of("model-tcp", "cubic", "stack")];
+    (cells[0].id, cells[1].baseline) = ("c0".to_owned(), "c0".to_owned());
+    cells[0].speedup = Estimate::default();
+    let page = render(&Report { cells: cells.to_vec(), ..Report::default() })?;
+    assert!(page.contains("model-tcp against model-quic"), "{:?}", labels(&page));
+    Ok(())
+}
+
+#[test]
+fn maps_have_the_marks_of_verdicts_and_units_once() -> Result<(), RenderError> {
+    let (mut links, mut cells) = (Vec::new(), Vec::new());
+    let verdicts = [Verdict::Faster, Verdict::FasterByWaste, Verdict::Slower, Verdict::Unclear, Verdict::Same];
+    for (k, (rate, rtt)) in
+        [(5.0, 20.0), (5.0, 90.0), (10.0, 20.0), (10.0, 90.0), (50.0, 20.0), (50.0, 90.0)].into_iter().enumerate()
+    {
+        links.push(Link { name: format!("l{k}"), rate_mbit: Some(rate), rtt_ms: Some(rtt), ..Link::default() });
+        for scheme in ["slow-start", "jump-start", "idle"] {
+            cells.push(Cell {
+                link: format!("l{k}"),
+                is_baseline: scheme == "slow-start",
+                speedup: if scheme == "slow-start" { Estimate::default() } else { estimate(1.5) },
+                verdict: Some(if scheme == "idle" { Verdict::Same } else { verdicts[k % verdicts.len()] }),
+                ..cell(scheme, [150.0, 140.0, 160.0], [0.0; 3])
+            });
+        }
+    }
+    let Some(map) = chart::heat(&cells, &links) else { panic!("six fields") };
+    let panels = map.spec["concat"].as_array().cloned().unwrap_or_default();
+    assert_eq!(panels.iter().map(|panel| panel["title"].clone()).collect::<Vec<_>>(), ["jump-start"]);
+    let text = panels[0]["transform"][2]["calculate"].as_str().unwrap_or_default();
+    assert!(text.starts_with(r#"["▲ 1.50","◭ 1.50","▼ 1.50","● 1.50","= 1.50","▲ 1.50"]"#), "{text}");
+    assert!(map.sentence.contains("◭ faster, but by sending much twice"), "{}", map.sentence);
+    assert!(map.sentence.contains("One map is left out because all in it is the same"), "{}", map.sentence);
+    let rates = &panels[0]["encoding"]["x"];
+    assert_eq!((&rates["title"], &rates["scale"]["domain"][0]), (&"rate (Mbit/s)".into(), &"5".into()));
+    // Where all is the same there is no map.
+    cells.retain(|cell| cell.scheme != "jump-start");
+    assert!(chart::heat(&cells, &links).is_none());
+    Ok(())
+}
+
+#[test]
+fn a_call_pays_in_frames_and_a_conversation_in_its_score() -> Result<(), RenderError> {
+    let beside = |call: Option<Call>, media: Option<Media>| {
+        let mut cells = sample().cells[..3].to_vec();
+        for cell in &mut cells {
+            (cell.goodput_lost_mbit, cell.call, cell.media) = (estimate(0.2), call, media);
+        }
+        render(&Report { cells, ..Report::default() })
+    };
+    let call = Call { not_shown: estimate(0.162), ..Call::default() };
+    let page = beside(Some(call), None)?;
+    let plot = specs(&page).swap_remove(0);
+    let text = plot.to_string();
+    assert!(text.contains("call: not shown") && text.contains("16.2\u{202f}%") && !text.contains("harm ("), "{text}");
+    let score = Media { worst_1s_mos: estimate(2.5), ..Media::default() };
+    let text = specs(&beside(None, Some(score))?).swap_remove(0).to_string();
+    assert!(text.contains("MOS, worst 1 s") && text.contains("2.50") && !text.contains("harm ("), "{text}");
+    assert!(specs(&beside(None, None)?).swap_remove(0).to_string().contains("harm (Mbit)"));
+    Ok(())
+}
+
+#[test]
+fn the_set_up_says_what_changes_and_in_what_comparisons_differ() -> Result<(), RenderError> {
+    let links = sample().links;
+    let sentence = |cells: &[Cell]| -> Result<String, RenderError> {
+        let page = render(&Report { links: links.clone(), cells: cells.to_vec(), ..Report::default() })?;
+        let text =
+            page.split("<p class=\"wide\">").nth(1).and_then(|rest| rest.split("</p>").next()).unwrap_or_default();
+        let text = text.replace("<b>", "").replace("</b>", "");
+        Ok(text.split_whitespace().collect::<Vec<_>>().join(" "))
+    };
+    let sample = sample().cells;
+    let one = sentence(&sample[..3])?;
+    assert!(one.ends_with("Only the startup scheme changes, so differences come from this."), "{one}");
+    let two = sentence(&with_two_kinds_of_baselines())?;
+    let expected = "From cell to cell the AQM of the queue and startup scheme change. A cell and its baseline differ in \
+                    nothing but the AQM of the queue or startup scheme, so differences between them come from this.";
+    assert!(two.ends_with(expected), "{two}");
+    let all = sentence(&sample)?;
+    assert!(all.contains("the link, other flows, transfer size and startup scheme change."), "{all}");
+    assert!(all.contains("differ in nothing but the startup scheme, so"), "{all}");
+    let links: Vec<Cell> = [0, 6].map(|k| Cell { speedup: Estimate::default(), ..sample[k].clone() }).to_vec();
+    assert!(sentence(&links)?.ends_with("From cell to cell the link and other flows change."), "{}", sentence(&links)?);
+    Ok(())
+}
+
+#[test]
+fn a_time_that_is_no_completion_time_is_called_what_it_is() -> Result<(), RenderError> {
+    let mut report = sample();
+    report.published = None;
+    report.cells.truncate(3);
+    let usual = render(&report)?;
+    assert!(usual.contains("data-label=\"FCT\"") && usual.contains("\"title\":\"FCT (ms)\""));
+    for cell in &mut report.cells {
+        (cell.time, cell.ideal_fct_ms) = (Time::FirstPicture, None);
+    }
+    let page = render(&report)?;
+    assert!(page.contains("data-label=\"first picture\"") && !page.contains("data-label=\"FCT\""));
+    assert!(page.contains("\"title\":\"time to the first picture (ms)\"") && !page.contains("\"completion time\""));
+    assert!(page.contains("<dt>time to the first picture</dt>"));
+    // Runs completed, but there is no limit to set them against.
+    assert!(page.contains("Nothing bounds the time to the first picture") && !page.contains("No run completed"));
+    report.cells.iter_mut().for_each(|cell| cell.fct_ms = Estimate::default());
+    assert!(render(&report)?.contains("No run completed"));
+    // Among others there is no common name but waiting.
+    report.cells[0].time = Time::Completion;
+    assert!(render(&report)?.contains("time that users wait (ms)"));
     Ok(())
 }

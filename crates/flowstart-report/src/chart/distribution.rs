@@ -7,6 +7,7 @@ use crate::Cell;
 use crate::group::{Group, distinct};
 use crate::number::finite;
 use crate::reduce::{CDF_POINTS, cdf};
+use crate::time::{TimeWords, time_words};
 use serde_json::{Value, json};
 
 /// What is distributed.
@@ -34,9 +35,9 @@ impl Metric {
         }
     }
 
-    fn title(self) -> &'static str {
+    fn title(self, time: TimeWords) -> &'static str {
         match self {
-            Self::Fct => "completion time",
+            Self::Fct => time.long,
             Self::QueueDelay => "peak queue delay",
             Self::Share => "share of the bottleneck",
             Self::Dropped => "dropped packets",
@@ -44,14 +45,15 @@ impl Metric {
         }
     }
 
-    fn axis(self) -> &'static str {
-        match self {
-            Self::Fct => "FCT (ms)",
+    fn axis(self, time: TimeWords) -> String {
+        let axis = match self {
+            Self::Fct => return format!("{} (ms)", time.name),
             Self::QueueDelay => "peak queue delay (ms)",
             Self::Share => "share (0 to 1)",
             Self::Dropped => "dropped packets per run",
             Self::MediaDelay => "one-way delay (ms)",
-        }
+        };
+        axis.to_owned()
     }
 
     /// Whether a chart of these cells says anything.
@@ -73,6 +75,7 @@ impl Metric {
 /// with a panel for each group and size. Secondary ones are marked.
 pub(crate) fn distributions(groups: &[Group<'_>], key: &Key) -> Vec<(Chart, bool)> {
     let all: Vec<&Cell> = groups.iter().flat_map(|group| group.cells.clone()).collect();
+    let time = time_words(all.iter().copied());
     let metrics: Vec<Metric> = Metric::ALL.into_iter().filter(|metric| metric.is_known(&all)).collect();
     let sizes = distinct(all.iter().map(|cell| &cell.size));
     if let ([group], false) = (groups, key.is_split) {
@@ -82,7 +85,7 @@ pub(crate) fn distributions(groups: &[Group<'_>], key: &Key) -> Vec<(Chart, bool
             let panels = metrics.iter().map(|metric| {
                 // The queue is the same for all sizes, a completion time is not.
                 let alike = if *metric == Metric::Fct { &cells } else { &all };
-                (*metric, metric.title().to_owned(), cells.clone(), Frame::of(*metric, alike))
+                (*metric, metric.title(time).to_owned(), cells.clone(), Frame::of(*metric, alike))
             });
             (label, panels.collect())
         });
@@ -105,7 +108,7 @@ pub(crate) fn distributions(groups: &[Group<'_>], key: &Key) -> Vec<(Chart, bool
             }
         }
         let id = format!("distribution-{}", charts.len() + 1);
-        let title = format!("Distribution of the {}", metric.title());
+        let title = format!("Distribution of the {}", metric.title(time));
         let Some(mut chart) = chart(&id, title, vec![(String::new(), panels)], key) else { continue };
         if !charts.is_empty() {
             // Once is enough.
@@ -139,7 +142,8 @@ fn chart(id: &str, title: String, mut planned: Vec<(String, Vec<Planned<'_>>)>, 
     for (label, planned) in planned {
         let mut row = Vec::new();
         for (metric, title, cells, frame) in planned {
-            let aria = format!("Cumulative distribution of the {}: {title} {label}", metric.title());
+            let what = metric.title(time_words(cells.iter().copied()));
+            let aria = format!("Cumulative distribution of the {what}: {title} {label}");
             // Nothing to see is left out.
             let panel = frame.and_then(|frame| cdf_panel(&cells, &frame, &title, key, &aria));
             let Some(mut panel) = panel else { continue };
@@ -214,7 +218,7 @@ impl Frame {
                 [(low - pad).max(0.0), high + pad]
             }
         };
-        Some(Self { metric, scale, domain, title: format!("{}{note}", metric.axis()) })
+        Some(Self { metric, scale, domain, title: format!("{}{note}", metric.axis(time_words(cells.iter().copied()))) })
     }
 }
 

@@ -7,9 +7,11 @@ use super::document::{Chart, document};
 use super::legend::{LegendItem, item, mark_item};
 use super::style::NEUTRAL;
 use super::table::{Table, named};
+use crate::baseline::{Baselines, Comparison, compared, differing, schemes_vary};
 use crate::group::{Axis, Names, shortened};
 use crate::number::{Format, finite, interval};
 use crate::pareto::harm;
+use crate::time::time_words;
 use crate::verdict::{LOOKS, Look, look_of, verdict};
 use crate::{Cell, Verdict};
 use serde_json::{Value, json};
@@ -36,56 +38,84 @@ struct Row<'a> {
     name: String,
 }
 
-/// The cells that are compared with a baseline, each with the cell that it is compared with.
-pub(crate) fn compared(cells: &[Cell]) -> Vec<(&Cell, Option<&Cell>)> {
-    let is_of = |cell: &Cell, other: &Cell| match cell.baseline.is_empty() {
-        false => other.id == cell.baseline,
-        true => other.is_baseline && Axis::is_same_setting(cell, other),
-    };
-    let known = cells.iter().filter(|cell| finite(cell.speedup.mean).is_some_and(|mean| mean > 0.0));
-    known.map(|cell| (cell, cells.iter().find(|other| is_of(cell, other)))).collect()
-}
-
-fn rows(cells: &[Cell]) -> Vec<Row<'_>> {
+fn rows<'a>(cells: &'a [Cell]) -> Vec<Row<'a>> {
     let compared = compared(cells);
     let names = Names::of(&compared.iter().map(|(cell, _)| *cell).collect::<Vec<_>>());
-    // What varies last names the row; the rest names its setting.
-    let varied = names.varied();
-    let (own, given) = match varied.split_last() {
-        Some((own, given)) => (vec![*own], given.to_vec()),
-        None => (vec![], vec![]),
+    let baselines = Baselines::of(&compared);
+    let (own, given) = named_by(&names.varied(), schemes_vary(&compared));
+    let row = |(cell, baseline): Comparison<'a>| {
+        // A scheme is named even where all compared cells have the same one.
+        let scheme = own.contains(&Axis::Scheme).then(|| names.short(Axis::Scheme, cell).to_owned());
+        let rest: Vec<Axis> = own.iter().copied().filter(|axis| *axis != Axis::Scheme).collect();
+        let rest = Some(names.label(cell, &rest)).filter(|label| !label.is_empty());
+        let label = scheme.into_iter().chain(rest).collect::<Vec<_>>().join(", ");
+        let other = baseline.map_or(Vec::new(), |baseline| differing(cell, baseline));
+        let name = match (label.is_empty(), &other[..]) {
+            (false, _) => label,
+            (true, []) => cell.scheme.clone(),
+            (true, axes) => axes.iter().map(|axis| axis.value(cell)).collect::<Vec<_>>().join(" + "),
+        };
+        let against = baselines.name((cell, baseline)).filter(|_| baselines.are_several());
+        let name = against.map_or(name.clone(), |baseline| format!("{name} against {baseline}"));
+        Some(Row { cell, baseline, verdict: verdict(cell)?, setting: names.label(cell, &given), name })
     };
-    compared
-        .into_iter()
-        .filter_map(|(cell, baseline)| {
-            let label = names.label(cell, &own);
-            let other = baseline.map_or(Vec::new(), |baseline| differing(cell, baseline));
-            let name = match (label.is_empty(), &other[..]) {
-                (false, _) => label,
-                (true, []) => cell.scheme.clone(),
-                (true, axes) => axes.iter().map(|axis| axis.value(cell)).collect::<Vec<_>>().join(" + "),
-            };
-            Some(Row { cell, baseline, verdict: verdict(cell)?, setting: names.label(cell, &given), name })
-        })
-        .collect()
+    compared.iter().copied().filter_map(row).collect()
+}
+
+/// The axes that name a row, and those that name the setting it shares with others: a row is the scheme, and its
+/// avoidance where that varies. Where all have the same scheme, it is what varies last.
+fn named_by(varied: &[Axis], schemes_vary: bool) -> (Vec<Axis>, Vec<Axis>) {
+    let (chosen, mut given): (Vec<Axis>, Vec<Axis>) =
+        varied.iter().partition(|axis| matches!(axis, Axis::Scheme | Axis::Avoidance));
+    let mut own = match given.pop() {
+        Some(last) if !schemes_vary => vec![last],
+        last => {
+            given.extend(last);
+            if schemes_vary || !chosen.is_empty() { vec![Axis::Scheme] } else { vec![] }
+        }
+    };
+    own.extend(chosen.into_iter().filter(|axis| *axis == Axis::Avoidance));
+    (own, given)
 }
 
 /// What it costs, as far as any cell knows.
+#[derive(Clone, Copy)]
 struct Cost {
+    /// Above its column.
     title: &'static str,
+    /// Beside its number.
+    words: &'static str,
     of: fn(&Cell) -> Option<f64>,
     format: Format,
 }
 
-const COSTS: [Cost; 3] = [
-    Cost { title: "sent twice", of: |cell| finite(cell.inflation.mean), format: Format::Percent },
-    Cost { title: "lost", of: |cell| finite(cell.lost.mean), format: Format::Percent },
-    Cost {
-        title: "harm to others",
-        of: |cell| harm(cell).and_then(|(harm, _)| finite(harm.mean)),
-        format: Format::Plain,
-    },
-];
+/// Number of columns of costs.
+const COSTS: usize = 3;
+
+/// The costs of these rows. What others pay is told as people notice it where all others are people: a call's frames,
+/// or a conversation's score. They lose almost no bytes.
+fn costs_of(rows: &[Row<'_>]) -> [Cost; COSTS] {
+    let cost = |title, words, of: fn(&Cell) -> Option<f64>, format| Cost { title, words, of, format };
+    let others = || rows.iter().map(|row| row.cell).filter(|cell| harm(cell).is_some());
+    let are_all = |has: fn(&Cell) -> bool| others().next().is_some() && others().all(has);
+    let lost = |cell: &Cell| harm(cell).and_then(|(harm, _)| finite(harm.mean));
+    let third = if are_all(|cell| cell.call.is_some_and(|call| finite(call.not_shown.mean).is_some())) {
+        let of = |cell: &Cell| cell.call.and_then(|call| finite(call.not_shown.mean));
+        cost("call: not shown", "frames of the call not shown", of, Format::Percent)
+    } else if are_all(|cell| cell.media.is_some_and(|media| finite(media.worst_1s_mos.mean).is_some())) {
+        let of = |cell: &Cell| cell.media.and_then(|media| finite(media.worst_1s_mos.mean));
+        cost("MOS, worst 1 s", "score of the conversation's worst second", of, Format::Fraction)
+    } else if others().find_map(harm).is_some_and(|(_, unit)| unit == "ms") {
+        cost("harm (ms)", "harm to others (ms)", lost, Format::Plain)
+    } else {
+        cost("harm (Mbit)", "harm to others (Mbit)", lost, Format::Plain)
+    };
+    [
+        cost("sent twice", "sent twice", |cell| finite(cell.inflation.mean), Format::Percent),
+        cost("lost", "lost", |cell| finite(cell.lost.mean), Format::Percent),
+        third,
+    ]
+}
 
 /// The plot of all comparisons; nothing without any.
 pub(crate) fn forest(cells: &[Cell]) -> Option<Chart> {
@@ -101,11 +131,11 @@ pub(crate) fn changes(cells: &[Cell]) -> Option<Chart> {
 fn plot(cells: &[Cell], reference: Option<&str>) -> Option<Chart> {
     let rows = rows(cells);
     let first = rows.first()?;
-    let all_others = rows.iter().filter_map(|row| harm(row.cell)).map(|(_, unit)| unit).next();
+    let all_costs = costs_of(&rows);
     let costs: Vec<usize> =
-        (0..COSTS.len()).filter(|k| rows.iter().any(|row| (COSTS[*k].of)(row.cell).is_some())).collect();
+        (0..COSTS).filter(|k| rows.iter().any(|row| (all_costs[*k].of)(row.cell).is_some())).collect();
     let mut table = Table::new(COLUMNS);
-    let (mut lowest, mut highest, mut dearest) = (1.0_f64, 1.0_f64, [1e-6_f64; COSTS.len()]);
+    let (mut lowest, mut highest, mut dearest) = (1.0_f64, 1.0_f64, [1e-6_f64; COSTS]);
     let points: Vec<f64> = rows.iter().filter_map(|row| finite(row.cell.speedup.mean)).collect();
     let ends = [points.iter().copied().fold(1.0, f64::min) / 3.0, points.iter().copied().fold(1.0, f64::max) * 3.0];
     for (r, row) in rows.iter().enumerate() {
@@ -113,11 +143,11 @@ fn plot(cells: &[Cell], reference: Option<&str>) -> Option<Chart> {
         // An interval that says nothing must not press all others together.
         let [low, high] = interval(row.cell.speedup).unwrap_or([x, x]).map(|end| end.clamp(ends[0], ends[1]));
         (lowest, highest) = (lowest.min(low), highest.max(high));
-        let cost = |k: usize, cell: Option<&Cell>| cell.and_then(COSTS[k].of).unwrap_or(-1.0);
+        let cost = |k: usize, cell: Option<&Cell>| cell.and_then(all_costs[k].of).unwrap_or(-1.0);
         let begins = r == 0 || rows[r - 1].setting != row.setting;
         let place = look_of(row.verdict).place as f64;
         let [c, b] = [Some(row.cell), row.baseline].map(|cell| [cost(0, cell), cost(1, cell), cost(2, cell)]);
-        for k in 0..COSTS.len() {
+        for k in 0..COSTS {
             dearest[k] = dearest[k].max(c[k]).max(b[k]);
         }
         let begins = f64::from(u8::from(begins));
@@ -134,16 +164,18 @@ fn plot(cells: &[Cell], reference: Option<&str>) -> Option<Chart> {
         named(&words.into_iter().map(str::to_owned).collect::<Vec<_>>(), "v", "verdict"),
     ];
     for &k in &costs {
-        let texts: Vec<String> = rows.iter().map(|row| COSTS[k].format.show((COSTS[k].of)(row.cell))).collect();
+        let texts: Vec<String> = rows.iter().map(|row| all_costs[k].format.show((all_costs[k].of)(row.cell))).collect();
         let theirs: Vec<String> =
-            rows.iter().map(|row| COSTS[k].format.show(row.baseline.and_then(COSTS[k].of))).collect();
+            rows.iter().map(|row| all_costs[k].format.show(row.baseline.and_then(all_costs[k].of))).collect();
         transform.extend([named(&texts, "r", &format!("t{k}")), named(&theirs, "r", &format!("u{k}"))]);
     }
-    let baseline = reference.map_or_else(|| baseline_of(&rows), str::to_owned);
+    let baselines = Baselines::of(&rows.iter().map(|row| (row.cell, row.baseline)).collect::<Vec<_>>());
+    let one = baselines.one().map_or_else(|| "the baseline".to_owned(), |one| shortened(one, LONGEST));
+    let baseline = reference.map_or(one, str::to_owned);
     let drawing = Drawing {
         count: rows.len(),
         costs,
-        unit: all_others.unwrap_or("Mbit"),
+        all_costs,
         has_settings: rows.iter().any(|row| !row.setting.is_empty()),
         widths: [longest(&settings), longest(&names), longest(&numbers)],
         domain: padded(lowest, highest),
@@ -151,8 +183,11 @@ fn plot(cells: &[Cell], reference: Option<&str>) -> Option<Chart> {
         baseline: baseline.clone(),
     };
     let title = match rows.len() {
-        _ if reference.is_some() => "Completion time after the change".to_owned(),
+        _ if reference.is_some() => {
+            format!("Change of the {}", time_words(rows.iter().map(|row| row.cell)).long)
+        }
         1 => format!("{} against {baseline}", first.name),
+        several if baselines.are_several() => format!("All {several} comparisons with their baselines"),
         several => format!("All {several} comparisons with {baseline}"),
     };
     let mut spec = document(&title, drawing.wide());
@@ -184,28 +219,6 @@ fn plot(cells: &[Cell], reference: Option<&str>) -> Option<Chart> {
         spec,
         ..Chart::default()
     })
-}
-
-/// What a cell is other on than its baseline.
-fn differing(cell: &Cell, baseline: &Cell) -> Vec<Axis> {
-    // A scheme with an avoidance of its own says it.
-    let axes = Axis::ALL.into_iter().filter(|axis| *axis != Axis::Avoidance);
-    axes.filter(|axis| axis.value(baseline) != axis.value(cell)).collect()
-}
-
-/// What all rows are compared with, in a word or two.
-fn baseline_of(rows: &[Row<'_>]) -> String {
-    let of = |row: &Row<'_>| {
-        let baseline = row.baseline?;
-        let differing = differing(row.cell, baseline);
-        let differing: Vec<&str> = differing.into_iter().map(|axis| axis.value(baseline)).collect();
-        (!differing.is_empty()).then(|| shortened(&differing.join(" + "), LONGEST))
-    };
-    let names = crate::group::distinct(rows.iter().filter_map(of));
-    match &names[..] {
-        [one] if rows.iter().all(|row| row.baseline.is_some()) => one.clone(),
-        _ => "the baseline".to_owned(),
-    }
 }
 
 /// The speed-up and its interval.
@@ -250,19 +263,30 @@ fn ticks([low, high]: [f64; 2], count: f64) -> Vec<f64> {
     (first..=last).map(|k| 1.0 + k as f64 * step).collect()
 }
 
+/// The format of ticks: as many decimals as their step has, so that no two read the same. Far apart they have as many
+/// digits as each needs.
+fn digits_of(ticks: &[f64]) -> String {
+    let steps = || ticks.windows(2).map(|pair| pair[1] - pair[0]);
+    let (step, longest) = (steps().fold(f64::INFINITY, f64::min), steps().fold(0.0, f64::max));
+    if !step.is_finite() || step >= 0.0999 || longest > step * 1.5 {
+        return ".3~g".to_owned();
+    }
+    // A step of 1, 2 or 5 of its decade.
+    format!(".{}f", (-step.log10() - 1e-9).ceil() as usize)
+}
+
 /// How the rows are drawn.
 struct Drawing {
     count: usize,
-    /// Places in [`COSTS`].
+    /// Places of those that any cell knows.
     costs: Vec<usize>,
-    /// Of harm.
-    unit: &'static str,
+    all_costs: [Cost; COSTS],
     has_settings: bool,
     /// Characters of the longest setting, name and speed-up.
     widths: [usize; 3],
     domain: [f64; 2],
     /// The highest of each cost.
-    highest: [f64; 3],
+    highest: [f64; COSTS],
     baseline: String,
 }
 
@@ -318,8 +342,7 @@ impl Drawing {
             tooltip.remove(0);
         }
         for &k in &self.costs {
-            let unit = if k == 2 { format!(" ({})", self.unit) } else { String::new() };
-            tooltip.push(json!({"field": format!("t{k}"), "title": format!("{}{unit}", COSTS[k].title)}));
+            tooltip.push(json!({"field": format!("t{k}"), "title": self.all_costs[k].words}));
             tooltip.push(json!({"field": format!("u{k}"), "title": "the baseline's"}));
         }
         json!({"transform": [{"calculate": "datum.r - 0.5", "as": "top"}, {"calculate": "datum.r + 0.5", "as": "bottom"}],
@@ -351,10 +374,12 @@ impl Drawing {
     }
 
     fn x(&self, field: &str, count: f64) -> Value {
+        let values = ticks(self.domain, count);
+        let digits = digits_of(&values);
         json!({"field": field, "type": "quantitative",
             "title": format!("slower ◂ speed-up over {} (log scale) ▸ faster", self.baseline),
             "scale": {"type": "log", "domain": self.domain, "nice": false},
-            "axis": {"orient": "top", "values": ticks(self.domain, count), "labelExpr": "'×' + format(datum.value, '.3~g')",
+            "axis": {"orient": "top", "values": values, "labelExpr": format!("'×' + format(datum.value, '{digits}')"),
                 "grid": true, "titleLimit": 600, "titlePadding": 5, "domain": false}})
     }
 
@@ -388,7 +413,6 @@ impl Drawing {
                 "scale": {"domain": domain, "nice": false, "zero": true, "padding": 0}})
         };
         let known = |field: &str| json!({"filter": format!("datum.{field} >= 0")});
-        let title = if k == 2 { format!("harm ({})", self.unit) } else { COSTS[k].title.to_owned() };
         let height = (self.row().0 * 0.45).clamp(6.0, 11.0);
         let layers = vec![
             json!({"transform": [known(&own), {"calculate": "0", "as": from}],
@@ -402,7 +426,7 @@ impl Drawing {
                 "color": "#222"},
                 "encoding": {"y": self.y("r"), "x": {"value": COST - 4.0}, "text": {"field": format!("t{k}")}}}),
         ];
-        self.column(&title, COST, layers)
+        self.column(self.all_costs[k].title, COST, layers)
     }
 
     fn wide(&self) -> Value {
@@ -441,8 +465,8 @@ impl Drawing {
             layers.extend(self.marks(0.24, 5.0, 60.0));
             layers.push(text(-0.22, "line1", &format!("{name} + '  ' + split(datum.numbers, ' (')[0]"), false, 340));
         } else {
-            let unit = |k: usize| if k == 2 { format!("harm ({})", self.unit) } else { COSTS[k].title.to_owned() };
-            let costs: Vec<String> = self.costs.iter().map(|&k| format!("'{} ' + datum.t{k}", unit(k))).collect();
+            let costs: Vec<String> =
+                self.costs.iter().map(|&k| format!("'{} ' + datum.t{k}", self.all_costs[k].title)).collect();
             layers.extend(self.marks(0.34, 5.0, 70.0));
             layers.push(text(-0.36, "line1", name, true, 340));
             layers.push(text(-0.12, "line2", "'speed-up ' + datum.numbers", false, 340));
@@ -451,5 +475,21 @@ impl Drawing {
             }
         }
         json!({"height": height * self.count as f64, "layer": layers})
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_have_the_digits_of_their_step() {
+        let format = |domain| digits_of(&ticks(domain, 7.0));
+        // Steps of 0.002, of 0.01 and 0.05, and ticks that are far apart.
+        assert_eq!(format([0.994, 1.007]), ".3f");
+        assert_eq!(format([0.97, 1.03]), ".2f");
+        assert_eq!(format([0.9, 1.2]), ".2f");
+        assert_eq!((format([0.5, 1.5]), format([0.3, 20.0])), (".3~g".to_owned(), ".3~g".to_owned()));
+        assert_eq!(digits_of(&[1.0]), ".3~g");
     }
 }

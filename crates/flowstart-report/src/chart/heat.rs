@@ -3,11 +3,11 @@
 use std::cmp::Reverse;
 
 use super::document::{Chart, Panel, Row, grid_document};
-use super::forest::compared;
 use super::table::{Table, named};
+use crate::baseline::{alike, compared};
 use crate::group::{Axis, Names, distinct, shortened};
 use crate::number::{Format, finite};
-use crate::verdict::verdict;
+use crate::verdict::{LOOKS, look_of, verdict};
 use crate::{Cell, Link, Verdict};
 use serde_json::{Value, json};
 
@@ -16,9 +16,18 @@ const MOST: usize = 6;
 /// Fewest fields: with fewer the table says it as well.
 const FEWEST: usize = 6;
 
+/// Widths in pixels: of the page on a usual screen, of a letter, of the text in a field, and of the longest labels.
+const SCREEN: f64 = 1230.0;
+const LETTER: f64 = 6.0;
+const FIELD: f64 = 44.0;
+const LONGEST_LABEL: f64 = 110.0;
+const LONGEST_LINE: f64 = 150.0;
+
 /// Something that varies, and its values in order.
 struct Dimension {
     title: String,
+    /// Of all labels.
+    unit: &'static str,
     labels: Vec<String>,
     /// The place of each compared cell among the values.
     places: Vec<usize>,
@@ -28,7 +37,7 @@ struct Dimension {
 
 /// A map for each scheme and whatever else varies besides the two dimensions; nothing where fewer than two vary.
 pub(crate) fn heat(cells: &[Cell], links: &[Link]) -> Option<Chart> {
-    let compared: Vec<&Cell> = compared(cells).into_iter().map(|(cell, _)| cell).collect();
+    let compared: Vec<&Cell> = alike(compared(cells)).into_iter().map(|(cell, _)| cell).collect();
     let mut dimensions = dimensions(&compared, links);
     // Settings first: a scheme is a map of its own where there are two of them.
     dimensions.sort_by_key(|dimension| dimension.is_scheme);
@@ -43,19 +52,28 @@ pub(crate) fn heat(cells: &[Cell], links: &[Link]) -> Option<Chart> {
     let rest: Vec<Dimension> = dimensions.collect();
     let name = |k: usize| rest.iter().map(|one| one.labels[one.places[k]].clone()).collect::<Vec<_>>().join(", ");
     let names: Vec<String> = (0..compared.len()).map(name).collect();
-    let maps = distinct(names.iter());
+    let is_told = |map: &String| {
+        let here = compared.iter().zip(&names).filter(|(_, name)| *name == map);
+        here.into_iter().any(|(cell, _)| verdict(cell) != Some(Verdict::Same))
+    };
+    let (maps, same): (Vec<String>, Vec<String>) = distinct(names.iter()).into_iter().partition(is_told);
     let furthest = compared.iter().filter_map(|cell| finite(cell.speedup.mean)).map(|mean| mean.log2().abs());
     let furthest = furthest.fold(0.1_f64, f64::max);
-    let (mut panels, mut row) = (Vec::new(), Vec::new());
+    let (mut panels, mut row, mut used) = (Vec::new(), Vec::new(), [false; LOOKS.len()]);
     for map in maps.iter().take(MOST) {
         let (mut table, mut texts) = (Table::new(&["k", "x", "y", "l", "s"]), Vec::new());
         for (k, cell) in compared.iter().enumerate().filter(|(k, _)| names[*k] == *map) {
             let Some(mean) = finite(cell.speedup.mean) else { continue };
-            let is_sure = !matches!(verdict(cell), None | Some(Verdict::Unclear | Verdict::Same));
             let text = Format::Factor.show(Some(mean)).replace('×', "");
             let place = [texts.len() as f64, x.places[k] as f64, y.places[k] as f64];
             table.push(&[place[0], place[1], place[2], mean.log2(), mean]);
-            texts.push(if is_sure { text } else { format!("({text})") });
+            texts.push(match verdict(cell).map(look_of) {
+                Some(look) => {
+                    used[look.place] = true;
+                    format!("{} {text}", look.glyph)
+                }
+                None => text,
+            });
         }
         if table.is_empty() {
             continue;
@@ -64,21 +82,32 @@ pub(crate) fn heat(cells: &[Cell], links: &[Link]) -> Option<Chart> {
         panels.push(panel(table, &texts, [&x, &y], map, furthest, &aria));
         row.push(Panel { index: Some(panels.len() - 1), aria, missing: String::new() });
     }
-    let omitted = maps.len().saturating_sub(MOST);
-    let most = match x.labels.len() {
-        0..=4 => 5,
-        5 | 6 => 3,
-        _ => 2,
-    };
-    let columns = row.len().clamp(1, most);
-    let more =
-        if omitted > 0 { format!(" {omitted} more maps are left out; the table has all.") } else { String::new() };
+    if panels.is_empty() {
+        return None;
+    }
+    let mut sentence = "Blue is faster than the baseline, orange slower.".to_owned();
+    let used: Vec<_> = LOOKS.iter().filter(|look| used[look.place]).collect();
+    let marks: Vec<String> = used.iter().map(|look| format!("{} {}", look.glyph, look.words)).collect();
+    if !marks.is_empty() {
+        sentence = format!("{sentence} Marks: {}.", marks.join("; "));
+    }
+    match same.len() {
+        0 => {}
+        1 => sentence += " One map is left out because all in it is the same as the baseline.",
+        several => {
+            sentence += &format!(" {several} maps are left out because all in them is the same as the baseline.")
+        }
+    }
+    match maps.len().saturating_sub(MOST) {
+        0 => {}
+        1 => sentence += " One more map is left out; the table has all.",
+        several => sentence += &format!(" {several} more maps are left out; the table has all."),
+    }
+    let columns = row.len().clamp(1, most_columns(&x, &y));
     Some(Chart {
         id: "heat".to_owned(),
         title: format!("Speed-up by {} and {}", x.title, y.title),
-        sentence: format!(
-            "Blue is faster than the baseline, orange slower. Numbers in brackets cannot be told apart from it.{more}"
-        ),
+        sentence,
         aria: format!("Heat maps of the speed-up by {} and {}", x.title, y.title),
         columns,
         rows: vec![Row { label: String::new(), panels: row }],
@@ -87,11 +116,21 @@ pub(crate) fn heat(cells: &[Cell], links: &[Link]) -> Option<Chart> {
     })
 }
 
+/// Maps beside each other on a wide screen: as many as leave room for a field's text and for the labels above it.
+fn most_columns(x: &Dimension, y: &Dimension) -> usize {
+    let longest = |labels: &[String]| labels.iter().map(|label| label.chars().count()).max().unwrap_or(0) as f64;
+    let field = (longest(&x.labels) * LETTER + 6.0).clamp(FIELD, LONGEST_LABEL);
+    let map = field * x.labels.len() as f64 + (longest(&y.labels) * LETTER).min(LONGEST_LINE) + 50.0;
+    ((SCREEN / map) as usize).clamp(1, 5)
+}
+
 fn dimensions(cells: &[&Cell], links: &[Link]) -> Vec<Dimension> {
     let names = Names::of(cells);
     let mut dimensions = Vec::new();
     for axis in names.varied() {
         match axis {
+            // What follows from the transport varies with it.
+            Axis::Avoidance if follows_from_transport(cells) => {}
             Axis::Link => match rates_and_delays(cells, links) {
                 Some(both) => dimensions.extend(both),
                 None => dimensions.push(listed(axis, cells, &names)),
@@ -103,6 +142,7 @@ fn dimensions(cells: &[&Cell], links: &[Link]) -> Vec<Dimension> {
                 let place = |cell: &&Cell| sizes.iter().position(|(_, size)| *size == cell.size).unwrap_or(0);
                 dimensions.push(Dimension {
                     title: "transfer size".to_owned(),
+                    unit: "",
                     labels: sizes.iter().map(|(_, size)| shortened(size, 16)).collect(),
                     places: cells.iter().map(place).collect(),
                     is_scheme: false,
@@ -114,10 +154,18 @@ fn dimensions(cells: &[&Cell], links: &[Link]) -> Vec<Dimension> {
     dimensions
 }
 
+/// Whether each scheme has one avoidance on each transport.
+fn follows_from_transport(cells: &[&Cell]) -> bool {
+    let places = || cells.iter().map(|cell| format!("{}\n{}", cell.transport, cell.scheme));
+    let all = cells.iter().zip(places()).map(|(cell, place)| format!("{place}\n{}", cell.avoidance));
+    distinct(all).len() == distinct(places()).len()
+}
+
 /// The values of an axis in their order.
 fn listed(axis: Axis, cells: &[&Cell], names: &Names) -> Dimension {
     Dimension {
         title: axis.title().to_owned(),
+        unit: "",
         labels: names.all_short(axis),
         places: cells.iter().map(|cell| names.place(axis, cell).unwrap_or(0)).collect(),
         is_scheme: matches!(axis, Axis::Scheme | Axis::Avoidance),
@@ -142,9 +190,10 @@ fn rates_and_delays(cells: &[&Cell], links: &[Link]) -> Option<[Dimension; 2]> {
     if rates.len() < 2 || delays.len() < 2 || rates.len() * delays.len() != count {
         return None;
     }
-    let dimension = |k: usize, title: &str, unit: &str, all: &[f64]| Dimension {
+    let dimension = |k: usize, title: &str, unit: &'static str, all: &[f64]| Dimension {
         title: title.to_owned(),
-        labels: all.iter().map(|value| format!("{}\u{a0}{unit}", (value * 100.0).round() / 100.0)).collect(),
+        unit,
+        labels: all.iter().map(|value| format!("{}", (value * 100.0).round() / 100.0)).collect(),
         places: values.iter().map(|both| all.iter().position(|value| *value == both[k]).unwrap_or(0)).collect(),
         is_scheme: false,
     };
@@ -156,12 +205,18 @@ fn panel(table: Table, texts: &[String], [x, y]: [&Dimension; 2], title: &str, f
         let mut axis = axis;
         axis["domain"] = json!(false);
         axis["ticks"] = json!(false);
-        json!({"field": field, "type": "ordinal", "title": dimension.title, "sort": null,
+        let title = match dimension.unit {
+            "" => dimension.title.clone(),
+            unit => format!("{} ({unit})", dimension.title),
+        };
+        json!({"field": field, "type": "ordinal", "title": title, "sort": null,
             "scale": {"domain": dimension.labels, "paddingInner": 0.04}, "axis": axis})
     };
+    // No label is longer than its field is wide.
+    let limit = json!({"expr": format!("max(24, width / {} - 4)", x.labels.len())});
     let x_axis =
-        along("column", x, json!({"labelAngle": 0, "labelLimit": 110, "labelOverlap": false, "orient": "top"}));
-    let y_axis = along("line", y, json!({"labelLimit": 150}));
+        along("column", x, json!({"labelAngle": 0, "labelLimit": limit, "labelOverlap": false, "orient": "top"}));
+    let y_axis = along("line", y, json!({"labelLimit": LONGEST_LINE}));
     json!({"title": title, "description": aria, "width": 300, "height": 24 * y.labels.len(), "view": {"stroke": null},
         "data": table.data(),
         "transform": [named(&x.labels, "x", "column"), named(&y.labels, "y", "line"), named(texts, "k", "text")],

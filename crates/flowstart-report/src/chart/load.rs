@@ -9,6 +9,7 @@ use super::table::Table;
 use crate::Cell;
 use crate::group::{Axis, Names, distinct};
 use crate::number::finite;
+use crate::time::time_words;
 use serde_json::json;
 
 /// In what cells of one panel are alike.
@@ -23,6 +24,7 @@ pub(crate) fn loads(cells: &[Cell], names: &Names, key: &Key) -> Option<Chart> {
     if known.iter().all(|(_, load)| *load == first) {
         return None;
     }
+    let time = time_words(known.iter().map(|(cell, _)| *cell)).name;
     let mut panels = Vec::new();
     let mut row = Vec::new();
     for place in distinct(known.iter().map(|(cell, _)| names.label(cell, &PLACE))) {
@@ -36,16 +38,16 @@ pub(crate) fn loads(cells: &[Cell], names: &Names, key: &Key) -> Option<Chart> {
                 highest = push(&mut table, line, load * 100.0, cell.fct_ms).map_or(highest, |top| highest.max(top));
             }
             let title = panel_title(names, &here, &place, &scheme);
-            let aria = format!("{title}: mean FCT against the offered load, one line per {}", key.title());
+            let aria = format!("{title}: mean {time} against the offered load, one line per {}", key.title());
             let x = json!({"field": "x", "type": "quantitative", "title": "offered load (% of the link's rate)",
                 "scale": {"zero": true, "nice": false, "padding": 8}});
-            let y = json!({"field": "y", "type": "quantitative", "title": "mean FCT (ms)",
+            let y = json!({"field": "y", "type": "quantitative", "title": format!("mean {time} (ms)"),
                 "scale": {"domain": [0, (highest * 1.05).max(0.001)], "nice": false},
                 "axis": {"tickCount": 6, "minExtent": 40}});
             panels.push(json!({
                 "title": {"text": title, "fontSize": 11, "limit": 560}, "description": aria, "width": 560,
                 "height": 340, "data": table.data(), "transform": [key.named()],
-                "layer": layers(key, &x, &y, [("load (%)", ".3~g"), ("mean FCT (ms)", ",.4~g")])
+                "layer": layers(key, &x, &y, [("load (%)", ".3~g"), (&*format!("mean {time} (ms)"), ",.4~g")])
             }));
             row.push(Panel { index: Some(panels.len() - 1), aria, missing: String::new() });
         }
@@ -55,16 +57,16 @@ pub(crate) fn loads(cells: &[Cell], names: &Names, key: &Key) -> Option<Chart> {
     let columns = if panels.len() > 1 { 2 } else { 1 };
     Some(Chart {
         id: "loads".to_owned(),
-        title: "Mean FCT against offered load".to_owned(),
+        title: format!("Mean {time} against offered load"),
         sentence:
             "Lower is sooner. Every transfer of a run uses the line's scheme, and to the right they meet each other \
             more often: a line that rises faster than the baseline's loses its advantage as the load grows."
                 .to_owned(),
-        aria: "Line charts of the mean FCT against the offered load".to_owned(),
+        aria: format!("Line charts of the mean {time} against the offered load"),
         columns,
         legend,
         rows: vec![Row { label: String::new(), panels: row }],
-        spec: grid_document("Mean FCT against the offered load", columns, &panels),
+        spec: grid_document(&format!("Mean {time} against the offered load"), columns, &panels),
         ..Chart::default()
     })
 }

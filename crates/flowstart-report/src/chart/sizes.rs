@@ -7,8 +7,10 @@ use super::lines::{COLUMNS, layers, panel_title, push};
 use super::style::NEUTRAL;
 use super::table::Table;
 use crate::Cell;
+use crate::baseline::{alike, compared};
 use crate::group::{Axis, Names, distinct};
 use crate::number::finite;
+use crate::time::time_words;
 use serde_json::json;
 
 /// Sizes from which on a line says more than the table.
@@ -22,7 +24,10 @@ const PLACE: [Axis; 3] = [Axis::Link, Axis::Competitor, Axis::Transport];
 /// A panel for each link, competitor and transport, a line for each AQM and scheme, and beside them what the closed
 /// form of slow start leaves to gain. Nothing with few sizes.
 pub(crate) fn sizes(cells: &[Cell], names: &Names, key: &Key) -> Option<Chart> {
+    let comparisons = alike(compared(cells));
+    let is_shown = |cell: &Cell| comparisons.iter().any(|(one, _)| std::ptr::eq(*one, cell));
     let cells: Vec<&Cell> = cells.iter().filter(|cell| cell.load.is_none()).collect();
+    let time = time_words(cells.iter().copied()).name;
     let mut panels = Vec::new();
     let mut row = Vec::new();
     let (mut modelled, mut counted) = (false, false);
@@ -44,7 +49,7 @@ pub(crate) fn sizes(cells: &[Cell], names: &Names, key: &Key) -> Option<Chart> {
         for (scheme, here) in key.panels(&here) {
             let mut table = Table::new(&COLUMNS);
             let mut rounds = Table::new(&["i", "x", "y"]);
-            for cell in &here {
+            for cell in here.iter().filter(|cell| is_shown(cell)) {
                 let Some(line) = key.place(cell) else { continue };
                 push(&mut table, line, kilobytes(cell), cell.speedup);
                 if let Some(y) = finite(cell.rounds_speedup) {
@@ -58,7 +63,7 @@ pub(crate) fn sizes(cells: &[Cell], names: &Names, key: &Key) -> Option<Chart> {
             let aria = format!("{title}: speed-up against the transfer size, one line per {}", key.title());
             let x = json!({"field": "x", "type": "quantitative", "title": "transfer size (KB)",
                 "scale": {"type": "log"}, "axis": {"format": "~s"}});
-            let y = json!({"field": "y", "type": "quantitative", "title": "speed-up (baseline's mean FCT / mean FCT)",
+            let y = json!({"field": "y", "type": "quantitative", "title": format!("speed-up (baseline's mean {time} / mean {time})"),
                 "scale": {"zero": false}});
             let mut all = vec![json!({"data": {"values": [{"y": 1}]}, "transform": [],
                 "mark": {"type": "rule", "color": NEUTRAL, "strokeDash": [2, 2]}, "encoding": {"y": y}})];

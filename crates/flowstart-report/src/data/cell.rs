@@ -45,7 +45,9 @@ pub struct Cell {
     pub failed: u32,
     /// The physical limit of the FCT on this link.
     pub ideal_fct_ms: Option<f64>,
-    /// FCT.
+    /// What [`Cell::fct_ms`] is.
+    pub time: Time,
+    /// FCT, or another time that users notice more.
     pub fct_ms: Estimate,
     /// Mean FCT of the baseline divided by the mean FCT: over 1 is faster. `None` for the baseline itself.
     pub speedup: Estimate,
@@ -88,6 +90,19 @@ pub struct Cell {
     /// Points of curves against something that the experiment varies. Cells that have any are not shown as
     /// distributions.
     pub curves: Vec<CurvePoint>,
+}
+
+/// What the time of a cell is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Time {
+    /// The flow's completion time.
+    #[default]
+    Completion,
+    /// The mean time from when a chunk is written until its last byte has arrived.
+    Chunk,
+    /// The time until the first picture of a video.
+    FirstPicture,
 }
 
 /// What measured flows did to interactive media.

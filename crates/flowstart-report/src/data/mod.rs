@@ -29,7 +29,7 @@ mod trace;
 mod verdict;
 
 pub use causes::{CAUSES, Cause, Causes};
-pub use cell::{Call, Cell, CurvePoint, Media, Samples};
+pub use cell::{Call, Cell, CurvePoint, Media, Samples, Time};
 pub use change::{Change, ChangeReport, Side};
 pub use estimate::Estimate;
 pub use link::Link;

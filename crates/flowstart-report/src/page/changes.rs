@@ -7,6 +7,7 @@ use crate::chart::{self, Chart};
 use crate::command::Invocation;
 use crate::group::{Axis, Names};
 use crate::number::{Format, UNDEFINED};
+use crate::time::time_words;
 use crate::{Cell, Change, ChangeReport, Estimate, RenderError, Side};
 use minijinja::context;
 use serde::Serialize;
@@ -58,6 +59,7 @@ pub fn render_changes(report: &ChangeReport) -> Result<String, RenderError> {
     fill(
         "changes.html",
         context! {
+            time => time_words(after.iter().copied()),
             title => or_untitled(&report.title),
             answer => sentences(&report.answer),
             forest => chart::changes(&compared).map(Chart::embedded).transpose()?,

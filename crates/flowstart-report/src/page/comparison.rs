@@ -5,6 +5,7 @@ use super::text::{or_untitled, paragraphs, sentences};
 use super::{causes, media, method, pairs, published, series, setup, table, unbeaten};
 use crate::chart::{self, Chart, Key};
 use crate::group::{Names, distinct, groups};
+use crate::time::time_words;
 use crate::{RenderError, Report};
 use minijinja::context;
 
@@ -36,6 +37,8 @@ pub fn render(report: &Report) -> Result<String, RenderError> {
             question => paragraphs(report.question.as_deref()),
             analysis => paragraphs(report.analysis.as_deref()),
             setup => setup::setup(&report.links, &schemes),
+            changing => setup::changing(&report.cells, &names),
+            time => time_words(report.cells.iter()),
             table => table::table(report, &names),
             heat => embedded(chart::heat(&report.cells, &report.links))?,
             published => report.published.as_ref().map(published::published).transpose()?,

@@ -1,8 +1,9 @@
 //! The set-up drawing shows what stands between sender and receiver. The table of links is below it.
 
-use crate::Link;
-use crate::group::{distinct, shortened};
+use crate::baseline::{compared, differing};
+use crate::group::{Axis, Names, distinct, shortened};
 use crate::number::{UNDEFINED, finite};
+use crate::{Cell, Link};
 use serde::Serialize;
 
 /// What `setup.html` needs.
@@ -40,6 +41,47 @@ struct LinkRow {
     aqms: String,
     others: String,
     extra: String,
+}
+
+/// What changes, for the sentence above the drawing.
+#[derive(Serialize)]
+pub(super) struct Changing {
+    /// From cell to cell.
+    all: Vec<&'static str>,
+    /// From a baseline to the cells that are compared with it.
+    compared: Vec<&'static str>,
+    /// Whether each comparison changes one of these alone.
+    is_single: bool,
+}
+
+/// What changes from cell to cell, and in the comparisons.
+pub(super) fn changing(cells: &[Cell], names: &Names) -> Changing {
+    let mut all = names.varied();
+    // Where the transport or the scheme brings an avoidance, it says so.
+    if all.contains(&Axis::Transport) || all.contains(&Axis::Scheme) {
+        all.retain(|axis| *axis != Axis::Avoidance);
+    }
+    let compared: Vec<Vec<Axis>> =
+        compared(cells).into_iter().filter_map(|(cell, baseline)| Some(differing(cell, baseline?))).collect();
+    let in_comparisons = all.iter().copied().filter(|axis| compared.iter().any(|axes| axes.contains(axis)));
+    Changing {
+        compared: in_comparisons.map(name).collect(),
+        all: all.into_iter().map(name).collect(),
+        is_single: compared.iter().all(|axes| axes.len() == 1),
+    }
+}
+
+fn name(axis: Axis) -> &'static str {
+    match axis {
+        Axis::Link => "link",
+        Axis::Competitor => "other flows",
+        Axis::Arrival => "arrival",
+        Axis::Transport => "transport",
+        Axis::Size => "transfer size",
+        Axis::Aqm => "AQM of the queue",
+        Axis::Scheme => "startup scheme",
+        Axis::Avoidance => "congestion avoidance",
+    }
 }
 
 /// Longest text in a box.

@@ -1,10 +1,11 @@
 //! The table of cells has a row for each cell, and a column for what cells differ in.
 
 use super::mark::{Mark, Number, loss_mark, verdict_mark, verdict_marks};
+use crate::baseline::{Baselines, compared};
 use crate::command::replay;
 use crate::group::{Axis, Names, arrival, distinct};
 use crate::number::{Format, UNDEFINED, finite};
-use crate::{Cell, Report};
+use crate::{Cell, Report, Time};
 use serde::Serialize;
 
 /// The table, and which of its columns are shown.
@@ -35,6 +36,10 @@ pub(super) struct Table {
     /// Whether anything was lost, or dropped more than by the baseline.
     has_lost: bool,
     has_dropped: bool,
+    /// Whether a time of any cell is known.
+    has_runs: bool,
+    /// Times that are no completion times: names and meanings.
+    times: Vec<(&'static str, &'static str)>,
     baseline: Option<String>,
     failed: u32,
 }
@@ -56,6 +61,8 @@ struct TableRow {
     fct: Number,
     queue: Number,
     speedup: Number,
+    /// What the speed-up is over, where that differs from row to row.
+    over: Option<String>,
     lost: Number,
     dropped: Number,
     inflation: Number,
@@ -82,9 +89,15 @@ pub(super) fn table(report: &Report, names: &Names) -> Table {
     if let [n] = &counts[..] {
         everywhere.push(("n", n.clone()));
     }
+    let compared = compared(cells);
+    let baselines = Baselines::of(&compared);
+    let over = |cell: &Cell| {
+        let comparison = compared.iter().find(|(one, _)| std::ptr::eq(*one, cell) && baselines.are_several())?;
+        baselines.name(*comparison)
+    };
     let some = |of: fn(&Cell) -> Option<f64>| cells.iter().filter_map(of).any(|value| value != 0.0);
     Table {
-        rows: cells.iter().map(|cell| table_row(cell, &report.method.directory)).collect(),
+        rows: cells.iter().map(|cell| table_row(cell, over(cell), &report.method.directory)).collect(),
         everywhere,
         marks: verdict_marks(),
         has_link: varies(Axis::Link),
@@ -103,12 +116,34 @@ pub(super) fn table(report: &Report, names: &Names) -> Table {
         has_comparison: cells.iter().any(|c| finite(c.speedup.mean).is_some()),
         has_harm: cells.iter().any(|c| finite(c.goodput_lost_mbit.mean).is_some()) || !has_late,
         has_late,
+        has_runs: some(|cell| finite(cell.fct_ms.mean)),
+        times: times(cells),
         baseline: cells.iter().find(|c| c.is_baseline).map(|c| c.scheme.clone()),
         failed: cells.iter().map(|c| c.failed).sum(),
     }
 }
 
-fn table_row(cell: &Cell, directory: &str) -> TableRow {
+/// What times other than completion times mean.
+fn times(cells: &[Cell]) -> Vec<(&'static str, &'static str)> {
+    let known = |time: Time| cells.iter().any(|cell| cell.time == time);
+    let all = [
+        (
+            Time::Chunk,
+            ("time of a chunk", "The mean time from when a chunk is written until its last byte has arrived."),
+        ),
+        (
+            Time::FirstPicture,
+            (
+                "time to the first picture",
+                "From the first handshake packet until an adaptive video shows its first picture. It stands in place of \
+                the FCT, because the end of a video depends on its playing time.",
+            ),
+        ),
+    ];
+    all.into_iter().filter(|(time, _)| known(*time)).map(|(_, words)| words).collect()
+}
+
+fn table_row(cell: &Cell, over: Option<String>, directory: &str) -> TableRow {
     let mut fct = Number::new(Format::Plain, cell.fct_ms);
     if fct.text != UNDEFINED {
         fct.text.push_str("\u{a0}ms");
@@ -129,6 +164,7 @@ fn table_row(cell: &Cell, directory: &str) -> TableRow {
         fct,
         queue: Number::new(Format::Plain, cell.max_queue_delay_ms),
         speedup: Number::new(Format::Factor, cell.speedup).marked(verdict_mark(cell)),
+        over,
         lost: Number::new(Format::Percent, cell.lost),
         dropped: Number::new(Format::Signed, cell.dropped_delta).marked(loss_mark(cell.dropped_delta, None)),
         inflation: Number::new(Format::Percent, cell.inflation),

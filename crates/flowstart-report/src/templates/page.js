@@ -31,6 +31,29 @@ function themed(value) {
   return value;
 }
 
+const ruler = document.createElement("canvas").getContext("2d");
+
+// A title in as many lines as it needs, broken at blanks and behind commas. What no line has room for is cut by Vega.
+function titleLines(text, width) {
+  ruler.font = "600 12px " + getComputedStyle(document.body).fontFamily;
+  const lines = [""];
+  for (const part of text.match(/[^ ,]*,? */g)) {
+    const longer = lines.at(-1) + part;
+    if (lines.at(-1) && ruler.measureText(longer.trimEnd()).width > width) lines.push(part);
+    else lines[lines.length - 1] = longer;
+  }
+  return lines.map((line) => line.trimEnd());
+}
+
+// Titles of panels that stand beside each other have equally many lines, so that their axes are at one height.
+function panelTitle(spec, panel, width) {
+  const text = (one) => one.title?.text ?? one.title ?? "";
+  const most = Math.max(...spec.concat.map((one) => titleLines(text(one), width).length));
+  const lines = titleLines(text(panel), width);
+  while (lines.length < most) lines.push(" ");
+  return { text: lines, limit: width };
+}
+
 // The part of a specification that goes into one element, in the element's width.
 function fitted(figure, spec, element) {
   if (darkScreen.matches) spec = themed(spec);
@@ -41,7 +64,7 @@ function fitted(figure, spec, element) {
   if (figure.dataset.mode === "grid") {
     const panel = spec.concat[Number(element.dataset.panel)];
     panel.width = element.clientWidth ? "container" : width - 60;
-    if (panel.title) panel.title = { text: panel.title.text ?? panel.title, limit: Math.max(120, width - 20) };
+    if (panel.title) panel.title = panelTitle(spec, panel, Math.max(120, width - 20));
     panel.$schema = spec.$schema;
     panel.config = { ...spec.config, legend: { disable: true } }; // the legend is above the panels
     return panel;
