@@ -63,6 +63,10 @@ impl Progress for Bars {
         note!("{text}");
     }
 
+    fn warn(&self, text: &str) {
+        tell!("warning: {text}");
+    }
+
     fn begins(&self, runs: u64) {
         *self.shown() = Shown { bar: Some(bar(runs, RUNS)), waiting: None, began: Some(Instant::now()) };
     }

@@ -326,6 +326,10 @@ pub struct Journal {
     extra: ExtraColumns,
     /// The content of the comment in the first line.
     seal: String,
+    /// Its bytes, all of complete lines.
+    length: u64,
+    /// Lines that could not be written yet.
+    pending: Vec<u8>,
 }
 
 impl Journal {
@@ -341,12 +345,27 @@ impl Journal {
             out.write_all(&body(known, &extra, &seal)?)
         })?;
         let file = OpenOptions::new().append(true).open(&path).map_err(failed)?;
-        Ok(Self { file, extra, seal })
+        let length = file.metadata().map_err(failed)?.len();
+        Ok(Self { file, extra, seal, length, pending: Vec::new() })
     }
 
-    /// Adds the rows of a repetition in one write.
+    /// Adds the rows of a repetition in one write, with those that could not be written before.
     pub fn add(&mut self, rows: &[Row]) -> io::Result<()> {
-        self.file.write_all(&body(rows, &self.extra, &self.seal)?)
+        let is_behind = self.is_behind();
+        self.pending.extend(body(rows, &self.extra, &self.seal)?);
+        if is_behind {
+            // A part of them may have been written. Nothing may follow half a line.
+            self.file.set_len(self.length)?;
+        }
+        self.file.write_all(&self.pending)?;
+        self.length += self.pending.len() as u64;
+        self.pending.clear();
+        Ok(())
+    }
+
+    /// Whether rows wait until they can be written.
+    pub fn is_behind(&self) -> bool {
+        !self.pending.is_empty()
     }
 
     /// Removes the journal of a folder, whose results are complete.

@@ -360,3 +360,23 @@ fn what_is_no_regular_file_or_too_large_is_not_read() {
         fs::remove_file(&file).unwrap();
     }
 }
+
+/// A disk may be full for a while.
+#[test]
+fn rows_that_could_not_be_written_follow_with_the_next() {
+    let folder = Folder::new("behind");
+    let (plan, rows, journal) = whole(&folder.0);
+    let whole = fs::read_to_string(&journal).unwrap();
+    let mut kept = Journal::open(&folder.0, &plan, &[]).unwrap();
+    let writable = std::mem::replace(&mut kept.file, File::open(&journal).unwrap());
+    let mut all = rows.chunks(1);
+    assert!(kept.add(all.next().unwrap()).is_err() && kept.add(all.next().unwrap()).is_err() && kept.is_behind());
+    // What a failed write left.
+    (&writable).write_all(b"half a li").unwrap();
+    kept.file = writable;
+    all.for_each(|rows| kept.add(rows).unwrap());
+    assert!(!kept.is_behind());
+    let lines = |text: &str| text.lines().map(str::to_owned).collect::<std::collections::BTreeSet<_>>();
+    assert_eq!(lines(&fs::read_to_string(&journal).unwrap()), lines(&whole));
+    assert_eq!(earlier(&folder.0, &plan).unwrap().rows, sorted(rows));
+}
