@@ -105,6 +105,9 @@ pub fn earlier(folder: &Path, plan: &Plan) -> Result<Earlier, ExperimentError> {
     if let Some(bytes) = bytes_of(&results)? {
         let text = text_of(&results, bytes)?;
         // A run that stopped while it wrote its results has all of them in its journal.
+        if sealed.is_none() && of_manifest.is_some() && of_journal.is_none() {
+            return Err(refused(&manifest, "rows is missing; allowed is the checksum of flows.csv".into()));
+        }
         let is_other = sealed.is_some_and(|sealed| sealed != checksum(RESULTS, [text.as_str()]));
         if is_other && of_journal.is_none() {
             let problem = format!("is not the file that {MANIFEST} was written for; choose a new folder");

@@ -285,6 +285,11 @@ fn results_that_the_manifest_was_not_written_for_are_refused() {
     faster[0].fct_ms = Some(1.0);
     files::write_rows(&folder.0, &faster).unwrap();
     assert!(problem(&folder.0, &plan).contains("is not the file that manifest.json was written for"));
+    // Without its checksum an edited file would look like the one that was written.
+    fs::write(folder.0.join(MANIFEST), serde_json::to_string(&manifest).unwrap()).unwrap();
+    assert!(problem(&folder.0, &plan).contains("rows is missing"));
+    files::write_results(&folder.0, &rows, &summary, &manifest).unwrap();
+    files::write_rows(&folder.0, &faster).unwrap();
     // The rows of a run that stopped between the two are in its journal.
     Journal::open(&folder.0, &plan, &rows).unwrap();
     assert_eq!(earlier(&folder.0, &plan).unwrap().rows, sorted(rows));
