@@ -32,7 +32,6 @@ pub fn execute_watched(
     wanted: &Wanted,
     done: impl Fn(&[Row]) + Sync,
 ) -> Result<(Vec<Row>, Kept), ExperimentError> {
-    let pool = threads(jobs)?;
     // A repetition of a setting is complete when all its cells are known.
     let complete: BTreeSet<(&str, u64)> = known.iter().map(|row| (row.cell.as_str(), row.rep)).collect();
     let is_known = |setting: &Setting, rep: u32| {
@@ -40,6 +39,8 @@ pub fn execute_watched(
             && plan.cells_of(*setting).iter().all(|cell| complete.contains(&(plan.id(cell).as_str(), u64::from(rep))))
     };
     let work: Vec<Piece> = pieces(plan).into_iter().filter(|piece| !is_known(&piece.setting, piece.rep)).collect();
+    // More threads than runs would have nothing to do.
+    let pool = threads(jobs.min(work.len().max(1)))?;
     let kept = Mutex::new(Kept::default());
     let fresh: Vec<Vec<Row>> = pool.install(|| {
         work.par_iter()
@@ -117,6 +118,9 @@ fn in_order(plan: &Plan, rows: impl IntoIterator<Item = Row>) -> Vec<Row> {
     rows.sort_by_key(|(place, row)| (*place, row.rep, row.flow));
     rows.into_iter().map(|(_, row)| row).collect()
 }
+
+/// Most threads that can be asked for.
+pub const MOST_JOBS: usize = 1024;
 
 /// A pool of `jobs` threads (0: one per core).
 pub fn threads(jobs: usize) -> Result<rayon::ThreadPool, ExperimentError> {

@@ -63,6 +63,10 @@ impl Progress for Bars {
         note!("{text}");
     }
 
+    fn warn(&self, text: &str) {
+        tell!("warning: {text}");
+    }
+
     fn begins(&self, runs: u64) {
         *self.shown() = Shown { bar: Some(bar(runs, RUNS)), waiting: None, began: Some(Instant::now()) };
     }
@@ -103,6 +107,12 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(Failure::Other(format!("stdout: {error}"))),
         _ => Ok(()),
     }
+}
+
+/// A text of a file for a terminal, which would obey its control characters.
+pub(crate) fn printable(text: &str) -> String {
+    let shown = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
+    text.chars().map(shown).collect()
 }
 
 /// The narrowest table and text.

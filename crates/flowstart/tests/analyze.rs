@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use assert_cmd::Command;
+use predicates::prelude::PredicateBooleanExt as _;
 use predicates::str::contains;
 
 fn analyze() -> Command {
@@ -58,6 +59,30 @@ fn bad_input_is_refused() {
     let unknown = analyze().arg(folder.path()).args(["--baseline", "bltz"]).assert();
     unknown.code(2).stderr(contains("no connection has it; there are slow-start"));
     analyze().assert().code(2);
+}
+
+#[test]
+fn a_connection_counts_once() {
+    let folder = tempfile::tempdir().expect("a folder");
+    log(folder.path(), "a", "slow-start", 10.0);
+    let text = std::fs::read_to_string(folder.path().join("a.sqlog")).expect("to read");
+    let text = text.replace("{\"trace\":{}}", "{\"trace\":{\"common_fields\":{\"group_id\":\"c0ffee\"}}}");
+    std::fs::write(folder.path().join("b.sqlog"), &text).expect("to write");
+    analyze().args([folder.path(); 1]).assert().success().stdout(contains("2 connections")).stderr("");
+    std::fs::write(folder.path().join("c.sqlog"), &text).expect("to write");
+    let assert = analyze().args([folder.path(); 2]).assert().success().stdout(contains("2 connections"));
+    assert.stderr(contains("4 files repeat connections of other files; each connection counts once"));
+}
+
+#[cfg(unix)]
+#[test]
+fn pipes_are_not_read_and_control_characters_not_obeyed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let pipe = folder.path().join("b.sqlog");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().expect("mkfifo").success());
+    log(folder.path(), "a", "\\u001b[31mred", 10.0);
+    analyze().arg(folder.path()).assert().success().stdout(contains("\\u{1b}[31mred")).stdout(contains("\u{1b}").not());
+    analyze().arg(&pipe).assert().code(2).stderr(contains("b.sqlog: is not a regular file"));
 }
 
 /// Metrics of a server that answered 40 connections of each scheme.

@@ -464,6 +464,18 @@ fn an_edited_number_is_named() {
 }
 
 #[test]
+fn a_folder_without_records_is_no_folder_of_records() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let (is_right, says) = checked(&folder.path().join("missing"));
+    assert!(!is_right && says.ends_with("missing: cannot be read: No such file or directory\n"), "{says}");
+    let (is_right, says) = checked(folder.path());
+    assert!(!is_right && says.ends_with(": holds no record\n"), "{says}");
+    fs::create_dir(folder.path().join("a")).unwrap();
+    fs::write(folder.path().join("a/checksums.txt"), "").unwrap();
+    assert_eq!(checked(folder.path()), (false, "a: has checksums.txt and no record.toml\n".to_owned()));
+}
+
+#[test]
 fn numbers_are_found_and_compared_as_they_are_rounded() {
     assert_eq!(numbers("0.35 / 1,234 ms, -7 %, `iw=3`."), ["0.35", "1,234", "-7", "3"]);
     assert!(is_rounded("0.35", 0.3549) && !is_rounded("0.35", 0.3561));

@@ -110,13 +110,15 @@ impl Sink for Folder<'_> {
     }
 
     fn add(&self, rows: &[Row], progress: &dyn Progress) {
-        if let Ok(mut journal) = self.journal.lock()
-            && let Some(Err(error)) = journal.as_mut().map(|journal| journal.add(rows))
+        let mut journal = self.journal.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(journal) = journal.as_mut() else { return };
+        let is_known = journal.is_behind();
+        // A failure does not stop the experiment, which writes the results at its end.
+        if let Err(error) = journal.add(rows)
+            && !is_known
         {
-            // A failure does not stop the experiment, which writes the results at its end.
-            let problem = "the run cannot be resumed from here on, its journal cannot be written";
-            progress.note(&format!("{problem}: {error}"));
-            *journal = None;
+            let problem = "the journal of the run cannot be written, and --resume would run again what is not in it";
+            progress.warn(&format!("{problem}: {error}; it is tried again after each repetition"));
         }
     }
 

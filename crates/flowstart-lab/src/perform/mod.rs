@@ -59,6 +59,11 @@ pub trait Progress: Sync {
     /// A note for the user.
     fn note(&self, text: &str);
 
+    /// A warning, also for a user who wants no notes.
+    fn warn(&self, text: &str) {
+        self.note(text);
+    }
+
     /// This many runs begin.
     fn begins(&self, runs: u64);
 

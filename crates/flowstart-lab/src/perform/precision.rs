@@ -29,28 +29,39 @@ impl Precision {
         reps.max(LEAST_REPS).min(self.most)
     }
 
-    /// The cells that are not precise yet, with their half widths. Where all repetitions are one run, more of them say
-    /// nothing new.
-    fn imprecise<'a>(self, plan: &Plan, summary: &'a Summary) -> Vec<(&'a CellSummary, f64)> {
+    /// The cells that are not precise yet, with their half widths, and those of which no repetition can tell a width
+    /// because none completed. What has no interval scatters too much for one: it is infinitely wide. Where all
+    /// repetitions are one run, more of them say nothing new.
+    fn imprecise<'a>(self, plan: &Plan, summary: &'a Summary) -> (Vec<(&'a CellSummary, f64)>, Vec<&'a CellSummary>) {
         let has_comparisons = summary.cells.iter().any(|cell| cell.vs_baseline.is_some());
-        let half = |[low, high]: [f64; 2], middle: f64| (high - low) / 2.0 / middle;
-        let width = |place: usize, cell: &CellSummary| match &cell.vs_baseline {
-            Some(versus) if matches!(versus.verdict, Some(Verdict::Same | Verdict::Deterministic)) => None,
-            Some(versus) => Some(half(versus.speedup_ci?, versus.speedup?)),
-            None if has_comparisons => None,
-            None => {
-                let metric = cell.metrics.get(felt(plan, plan.cells().get(place)?).0)?;
-                Some(half(metric.ci95?, metric.mean?))
-            }
+        let half = |interval: Option<[f64; 2]>, middle: f64| {
+            interval.map_or(f64::INFINITY, |[low, high]| (high - low) / 2.0 / middle)
         };
-        let all = summary.cells.iter().enumerate();
-        all.filter_map(|(place, cell)| Some((cell, width(place, cell)?))).filter(|one| one.1 > self.relative).collect()
+        let (mut wide, mut never) = (Vec::new(), Vec::new());
+        for (cell, of_plan) in summary.cells.iter().zip(plan.cells()) {
+            let width = match &cell.vs_baseline {
+                Some(versus) if matches!(versus.verdict, Some(Verdict::Same | Verdict::Deterministic)) => continue,
+                Some(versus) => versus.speedup.map(|speedup| half(versus.speedup_ci, speedup)),
+                None if has_comparisons => continue,
+                None => {
+                    let metric = cell.metrics.get(felt(plan, &of_plan).0);
+                    let mean = metric.and_then(|metric| Some((metric.ci95, metric.mean?)));
+                    mean.map(|(interval, mean)| if cell.distinct == 1 { 0.0 } else { half(interval, mean) })
+                }
+            };
+            match width {
+                Some(width) if width > self.relative => wide.push((cell, width)),
+                Some(_) => {}
+                None => never.push(cell),
+            }
+        }
+        (wide, never)
     }
 
     /// The number of repetitions of the next step; `None` if all cells are precise or there are no more repetitions.
     /// Widths shrink with the root of the number.
     pub(super) fn next(self, plan: &Plan, summary: &Summary) -> Option<u32> {
-        let widest = self.imprecise(plan, summary).into_iter().map(|(_, width)| width).reduce(f64::max)?;
+        let widest = self.imprecise(plan, summary).0.into_iter().map(|(_, width)| width).reduce(f64::max)?;
         let growth = (1.1 * (widest / self.relative).powi(2)).clamp(GROWTH.0, GROWTH.1);
         let next = (f64::from(plan.reps) * growth).ceil().min(f64::from(self.most)) as u32;
         (next > plan.reps).then_some(next)
@@ -58,18 +69,34 @@ impl Precision {
 
     /// What is said of cells that are not precise at the end.
     pub(super) fn note(self, plan: &Plan, summary: &Summary) -> Option<String> {
-        /// Most cells that are named.
-        const NAMED: usize = 3;
-        let cells = self.imprecise(plan, summary);
-        if cells.is_empty() {
-            return None;
-        }
+        let (wide, never) = self.imprecise(plan, summary);
         let (wanted, reps) = (self.relative * 100.0, plan.reps);
-        let named = cells.iter().take(NAMED).map(|(cell, width)| format!("{} ({:.1} %)", cell.id, width * 100.0));
-        let mut named: Vec<String> = named.collect();
-        if cells.len() > NAMED {
-            named.push(format!("and {} more", cells.len() - NAMED));
+        let mut sentences = Vec::new();
+        if !wide.is_empty() {
+            let named = |(cell, width): &(&CellSummary, f64)| match width.is_finite() {
+                true => format!("{} ({:.1} %)", cell.id, width * 100.0),
+                false => format!("{} (too much scatter for an interval)", cell.id),
+            };
+            let cells = listed(wide.iter().map(named));
+            sentences.push(format!("After {reps} repetitions, the limit, these are not known to {wanted} %: {cells}."));
         }
-        Some(format!("After {reps} repetitions, the limit, these are not known to {wanted} %: {}.", named.join(", ")))
+        if !never.is_empty() {
+            let cells = listed(never.iter().map(|cell| cell.id.clone()));
+            let what = if never.iter().any(|cell| cell.vs_baseline.is_some()) { " beside their baseline" } else { "" };
+            sentences.push(format!("No repetition of these completed{what}, so nothing is known of them: {cells}."));
+        }
+        (!sentences.is_empty()).then(|| sentences.join(" "))
     }
+}
+
+/// The first few cells, and the number of others.
+fn listed(cells: impl ExactSizeIterator<Item = String>) -> String {
+    /// Most cells that are named.
+    const NAMED: usize = 3;
+    let more = cells.len().saturating_sub(NAMED);
+    let mut named: Vec<String> = cells.take(NAMED).collect();
+    if more > 0 {
+        named.push(format!("and {more} more"));
+    }
+    named.join(", ")
 }

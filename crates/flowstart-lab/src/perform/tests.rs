@@ -108,3 +108,21 @@ fn repetitions_that_are_all_the_same_are_not_added_to() {
     let performed = perform(&study(alone), &mut (), Some(Precision { relative: 0.001, most: 12 }), 1, &()).unwrap();
     assert_eq!(performed.summary.reps, 12);
 }
+
+/// What has no interval because it scatters too much is not precise; what never completes is not waited for.
+#[test]
+fn a_comparison_without_an_interval_is_not_precise() {
+    let mut performed = perform(&study(NOISY), &mut (), None, 2, &()).unwrap();
+    let (plan, precision) = (study(NOISY).plan, Precision { relative: 0.9, most: 40 });
+    assert_eq!((precision.next(&plan, &performed.summary), precision.note(&plan, &performed.summary)), (None, None));
+    performed.summary.cells[1].vs_baseline.as_mut().unwrap().speedup_ci = None;
+    assert_eq!(precision.next(&plan, &performed.summary), Some(20));
+    let note = precision.note(&plan, &performed.summary).unwrap();
+    let id = &performed.summary.cells[1].id;
+    assert!(note.ends_with(&format!("not known to 90 %: {id} (too much scatter for an interval).")), "{note}");
+    let versus = performed.summary.cells[1].vs_baseline.as_mut().unwrap();
+    (versus.speedup, versus.verdict) = (None, None);
+    assert_eq!(precision.next(&plan, &performed.summary), None);
+    let note = precision.note(&plan, &performed.summary).unwrap();
+    assert!(note.starts_with("No repetition of these completed beside their baseline"), "{note}");
+}

@@ -27,12 +27,18 @@ const NAMED: usize = 5;
 pub fn changes(before: &Stored, after: &Stored, across_versions: bool) -> Result<report::ChangeReport, String> {
     let notes = check(before, after, across_versions)?;
     let plan = &after.study.plan;
-    let (old, new) = (rows_by_cell(plan, &before.rows), rows_by_cell(plan, &after.rows));
+    // Means over other repetitions would differ even where each repetition is the same.
+    let common = u64::from(before.study.plan.reps.min(plan.reps));
+    let [before_rows, after_rows] = [before, after].map(|stored| {
+        let of_both = stored.rows.iter().filter(|row| row.rep < common).cloned();
+        of_both.collect::<Vec<Row>>()
+    });
+    let (old, new) = (rows_by_cell(plan, &before_rows), rows_by_cell(plan, &after_rows));
     let times =
         plan.cells().into_iter().map(|cell| by_repetition(&old[cell.index], &new[cell.index], felt(plan, &cell).1));
     let times: Vec<Vec<Pair>> = times.collect();
     let intervals = intervals(plan, &times);
-    let summaries = [summarize(&before.study.plan, &before.rows), summarize(plan, &after.rows)];
+    let summaries = [summarize(&before.study.plan, &before_rows), summarize(plan, &after_rows)];
     let cells = plan.cells().into_iter().map(|cell| {
         let (old, new) = (&old[cell.index], &new[cell.index]);
         let seed = name_hash(&plan.id(&cell));
@@ -222,5 +228,32 @@ mod tests {
         let after = [row(0, 0, 12.0, "ok"), row(0, 1, 22.0, "ok"), row(1, 0, 33.0, "stalled"), row(2, 0, 2.0, "ok")];
         let (old, new): (Vec<&Row>, Vec<&Row>) = (before.iter().collect(), after.iter().collect());
         assert_eq!(by_repetition(&old, &new, |row| row.fct_ms), [Some((15.0, 17.0)), None, Some((1.0, 2.0))]);
+    }
+
+    #[test]
+    fn means_are_those_of_the_repetitions_of_both() {
+        use crate::perform::{Folder, Provenance, perform};
+        use crate::study::Study;
+
+        let stored = [3, 6].map(|reps| {
+            let text =
+                format!("link = [\"lte\"]\nsize = [\"70KB\"]\nscheme = [\"slow-start\"]\nreps = {reps}\nnoise = true");
+            let study = Study::new(Scenario::from_text(&text).unwrap(), std::path::Path::new(".")).unwrap();
+            let folder = std::env::temp_dir().join(format!("flowstart-changes-{reps}-{}", std::process::id()));
+            let _ = std::fs::remove_dir_all(&folder);
+            let mut sink = Folder::new(folder.clone(), false, Provenance::default(), &|_, _| None);
+            perform(&study, &mut sink, None, 1, &()).unwrap();
+            drop(sink);
+            let stored = Stored::read(&folder).unwrap();
+            std::fs::remove_dir_all(&folder).unwrap();
+            stored
+        });
+        let all = stored.each_ref().map(|one| summarize(&one.study.plan, &one.rows).cells[0].metrics["fct_ms"].mean);
+        assert_ne!(all[0], all[1]);
+        for [before, after] in [[0, 1], [1, 0]] {
+            let change = changes(&stored[before], &stored[after], false).unwrap().cells.remove(0);
+            assert_eq!((change.verdict, change.pairs), (Some(Verdict::Same), 3));
+            assert_eq!([change.before.fct_ms.mean, change.after.fct_ms.mean], [all[0]; 2]);
+        }
     }
 }

@@ -62,6 +62,10 @@ impl Stored {
         }
         let csv = bytes("flows.csv")?;
         let text = String::from_utf8_lossy(&csv);
+        // Without the checksum nobody would see changed rows. Who writes the identity writes it, too.
+        if manifest.rows.is_none() && manifest.experiment.is_some() {
+            return Err(named(format!("{MANIFEST}: rows is missing; allowed is the checksum of flows.csv")));
+        }
         if manifest.rows.as_ref().is_some_and(|sealed| *sealed != checksum(RESULTS, [&*text])) {
             return Err(named(format!("flows.csv is not the file that {MANIFEST} was written for")));
         }
@@ -77,6 +81,41 @@ impl Stored {
             let hint = if error.field == "link" { "; paths are relative to the folder of its command" } else { "" };
             named(format!("{MANIFEST}: scenario: {error}{hint}"))
         })?;
+        // A larger number would be shown as that of the repetitions that were measured.
+        let (reps, found) = (study.plan.reps, rows.iter().map(|row| row.rep + 1).max().unwrap_or(0));
+        if found != u64::from(reps) {
+            return Err(named(format!("{MANIFEST}: scenario: reps is {reps}; flows.csv has {found} repetitions")));
+        }
         Ok(Self { folder: folder.to_owned(), manifest, study, rows })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::perform::{Folder, Provenance, perform};
+
+    #[test]
+    fn repetitions_and_rows_are_those_of_the_manifest() {
+        let text = "link = [\"lte\"]\nsize = [\"5KB\"]\nscheme = [\"slow-start\"]\nreps = 3";
+        let study = Study::new(Scenario::from_text(text).unwrap(), Path::new(".")).unwrap();
+        let folder = std::env::temp_dir().join(format!("flowstart-stored-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&folder);
+        let mut sink = Folder::new(folder.clone(), false, Provenance::default(), &|_, _| None);
+        perform(&study, &mut sink, None, 1, &()).unwrap();
+        drop(sink);
+        let manifest = Stored::read(&folder).unwrap().manifest;
+        let refused = |manifest: &Manifest| {
+            std::fs::write(folder.join(MANIFEST), serde_json::to_string(manifest).unwrap()).unwrap();
+            Stored::read(&folder).unwrap_err()
+        };
+        for reps in ["2", "100000"] {
+            let scenario = manifest.scenario.replace("reps = 3", &format!("reps = {reps}"));
+            let told = refused(&Manifest { scenario, ..manifest.clone() });
+            assert!(told.contains(&format!("reps is {reps}; flows.csv has 3 repetitions")), "{told}");
+        }
+        let told = refused(&Manifest { rows: None, ..manifest.clone() });
+        assert!(told.contains("rows is missing; allowed is the checksum of flows.csv"), "{told}");
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -14,6 +14,11 @@ use serde_json::value::RawValue;
 /// Longest record that is read. The writer's are a few hundred bytes.
 const LONGEST_RECORD: usize = 1 << 20;
 
+/// Largest payload of an answer: other programs still distinguish all integers up to it.
+const MOST_PAYLOAD: u64 = 1 << 53;
+/// Longest time of an answer in milliseconds, that of the results of simulations.
+const LONGEST_MILLIS: f64 = u64::MAX as f64 / 1e6;
+
 /// One answer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Answer {
@@ -26,6 +31,8 @@ pub struct Answer {
 /// One connection.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Connection {
+    /// Its first destination connection ID and the end that wrote the file, which distinguish it from all others.
+    pub id: Option<String>,
     /// The startup scheme as the operator wrote it.
     pub scheme: String,
     /// What was answered completely.
@@ -82,6 +89,30 @@ struct Record<'a> {
     /// Read only where it is needed, because the data of other events may have other types.
     #[serde(borrow, default)]
     data: Option<&'a RawValue>,
+    /// The header's.
+    #[serde(borrow, default)]
+    trace: Option<&'a RawValue>,
+}
+
+/// The parts of a header that are read.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Trace {
+    vantage_point: VantagePoint,
+    common_fields: CommonFields,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct VantagePoint {
+    #[serde(rename = "type")]
+    end: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct CommonFields {
+    group_id: Option<String>,
 }
 
 #[derive(Default, Deserialize)]
@@ -130,7 +161,11 @@ pub fn parse(input: &mut dyn BufRead, path: &Path) -> Result<Connection, LogErro
             continue;
         }
         let broken = |error: serde_json::Error| damaged(abridged(error.to_string()));
-        let Record { name, data } = serde_json::from_slice(text).map_err(broken)?;
+        let Record { name, data, trace } = serde_json::from_slice(text).map_err(broken)?;
+        if let Some(trace) = trace {
+            let Trace { vantage_point, common_fields } = serde_json::from_str(trace.get()).map_err(broken)?;
+            connection.id = common_fields.group_id.map(|group| format!("{group} {}", vantage_point.end));
+        }
         let data = || data.map_or(Ok(Data::default()), |data| serde_json::from_str(data.get())).map_err(broken);
         match name {
             "quic:packet_sent" => connection.sent += 1,
@@ -147,7 +182,15 @@ pub fn parse(input: &mut dyn BufRead, path: &Path) -> Result<Connection, LogErro
                 known = true;
             }
             "flowstart:answered" => match data()? {
-                Data { payload: Some(bytes), fct_ms: Some(millis), .. } if millis >= 0.0 => {
+                Data { payload: Some(bytes), .. } if bytes > MOST_PAYLOAD => {
+                    let problem = format!("payload is {bytes}; allowed is 0 to {MOST_PAYLOAD}");
+                    return Err(damaged(format!("flowstart:answered: {problem}")));
+                }
+                Data { fct_ms: Some(millis), .. } if !(millis > 0.0 && millis <= LONGEST_MILLIS) => {
+                    let problem = format!("fct_ms is {millis:?}; allowed is more than 0 and up to {LONGEST_MILLIS:?}");
+                    return Err(damaged(format!("flowstart:answered: {problem}")));
+                }
+                Data { payload: Some(bytes), fct_ms: Some(millis), .. } => {
                     connection.answers.push(Answer { bytes, millis });
                 }
                 _ => return Err(damaged("flowstart:answered has no payload or no fct_ms".into())),
@@ -198,6 +241,7 @@ mod tests {
     #[test]
     fn a_connection_is_read() {
         let expected = Connection {
+            id: None,
             scheme: "blitzstart".into(),
             answers: vec![Answer { bytes: 70_000, millis: 18.5 }],
             exit: Some("loss".into()),
@@ -208,6 +252,29 @@ mod tests {
         assert_eq!(expected.lost_share(), Some(0.5));
         // The writer was killed.
         assert_eq!(parsed(&format!("{LOG}\u{1e}{{\"time\":21,\"na")).unwrap(), expected);
+    }
+
+    #[test]
+    fn a_connection_has_the_id_of_its_header() {
+        let header =
+            "{\"trace\":{\"vantage_point\":{\"type\":\"server\"},\"common_fields\":{\"group_id\":\"c0ffee\"}}}";
+        assert_eq!(parsed(&format!("{header}\n{LOG}")).unwrap().id, None);
+        let (_, events) = LOG.split_once('\n').unwrap();
+        assert_eq!(parsed(&format!("{header}\n{events}")).unwrap().id.as_deref(), Some("c0ffee server"));
+    }
+
+    #[test]
+    fn impossible_values_are_refused_with_their_line_and_field() {
+        for (payload, millis, told) in [
+            ("1", "0", "c.sqlog:2: flowstart:answered: fct_ms is 0.0; allowed is more than 0 and up to "),
+            ("1", "1e308", "c.sqlog:2: flowstart:answered: fct_ms is 1e308; allowed is"),
+            ("1", "-1", "fct_ms is -1.0"),
+            ("18446744073709551615", "1", "payload is 18446744073709551615; allowed is 0 to 9007199254740992"),
+        ] {
+            let data = format!("{{\"payload\":{payload},\"fct_ms\":{millis}}}");
+            let error = parsed(&format!("{{}}\n{{\"name\":\"flowstart:answered\",\"data\":{data}}}\n")).unwrap_err();
+            assert!(error.to_string().contains(told), "{error}");
+        }
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! `flowstart analyze`.
 
+use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -12,7 +14,7 @@ use serde_json::json;
 
 use crate::attention::Waiting;
 use crate::failure::{FAILED, Failure};
-use crate::output::{fitted, number, print, progress};
+use crate::output::{fitted, number, print, printable, progress};
 
 /// Suffixes of the files that are read in a folder: qlog, and metrics.
 const EXTENSIONS: [&str; 2] = ["sqlog", "prom"];
@@ -86,16 +88,32 @@ fn of_logs(files: &[PathBuf], baseline: Option<&str>) -> Result<(Analysis, usize
     let bar = progress(files.len() as u64);
     let mut connections: Vec<Connection> = Vec::new();
     let mut unusable: Vec<LogError> = Vec::new();
+    let (mut ids, mut repeated) = (BTreeSet::new(), 0_usize);
     for file in files {
         match log::read(file) {
-            Ok(connection) => connections.push(connection),
+            Ok(connection) => {
+                // A connection without an id is known by its file.
+                let path = || file.canonicalize().unwrap_or_else(|_| file.clone()).into_os_string();
+                match ids.insert(connection.id.as_ref().map_or_else(path, OsString::from)) {
+                    true => connections.push(connection),
+                    false => repeated += 1,
+                }
+            }
             Err(error) => unusable.push(error),
         }
         bar.inc(1);
     }
     bar.finish_and_clear();
+    if repeated > 0 {
+        let files = if repeated == 1 {
+            "1 file repeats a connection"
+        } else {
+            &*format!("{repeated} files repeat connections")
+        };
+        tell!("warning: {files} of other files; each connection counts once");
+    }
     for error in unusable.iter().take(TOLD) {
-        tell!("warning: {error}");
+        tell!("warning: {}", printable(&error.to_string()));
     }
     if unusable.len() > TOLD {
         tell!("warning: and {} more files that could not be used", unusable.len() - TOLD);
@@ -107,14 +125,14 @@ fn of_logs(files: &[PathBuf], baseline: Option<&str>) -> Result<(Analysis, usize
 
 /// The content of metrics. An unusable file is an error, because it would distort the sum.
 fn of_scrapes(files: &[PathBuf], baseline: Option<&str>) -> Result<Analysis, Failure> {
-    let wrong = |error: metrics::MetricsError| Failure::Input(error.to_string());
+    let wrong = |error: metrics::MetricsError| Failure::Input(printable(&error.to_string()));
     let scrapes = files.iter().map(|file| metrics::read(file)).collect::<Result<Vec<_>, _>>().map_err(wrong)?;
     let total = metrics::total(&scrapes).map_err(wrong)?;
     metrics::analyze(&total, baseline).map_err(|error| unknown(&error))
 }
 
 fn unknown(error: &UnknownBaseline) -> Failure {
-    Failure::Input(format!("--baseline {error}"))
+    Failure::Input(printable(&format!("--baseline {error}")))
 }
 
 /// Whether a file has metrics. Metrics begin with a comment, logs do not.
@@ -133,7 +151,11 @@ fn files(named: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
                 let mut found = Vec::new();
                 for entry in entries {
                     let entry = entry.map_err(|error| unreadable(path, &error))?.path();
-                    if entry.extension().is_some_and(|extension| EXTENSIONS.iter().any(|known| extension == *known)) {
+                    // Reading a pipe or a device might never end.
+                    let is_file = entry.metadata().map_or(true, |metadata| metadata.is_file());
+                    if is_file
+                        && entry.extension().is_some_and(|extension| EXTENSIONS.iter().any(|known| extension == *known))
+                    {
                         found.push(entry);
                     }
                 }
@@ -147,7 +169,12 @@ fn files(named: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
                 found.sort();
                 files.append(&mut found);
             }
-            Err(error) if error.kind() == ErrorKind::NotADirectory => files.push(path.clone()),
+            Err(error) if error.kind() == ErrorKind::NotADirectory => {
+                if !path.metadata().map_err(|error| unreadable(path, &error))?.is_file() {
+                    return Err(Failure::Input(format!("{}: is not a regular file", path.display())));
+                }
+                files.push(path.clone());
+            }
             Err(error) => return Err(unreadable(path, &error)),
         }
     }
@@ -209,10 +236,11 @@ fn row(group: &Group) -> Vec<String> {
         Some(v) if v.speedup.unwrap_or(1.0) > 1.0 => "▲ faster",
         Some(_) => "▼ slower",
     };
-    let reasons: Vec<String> = group.exit_reasons.iter().map(|(reason, count)| format!("{reason} {count}")).collect();
+    let reasons: Vec<String> =
+        group.exit_reasons.iter().map(|(reason, count)| printable(&format!("{reason} {count}"))).collect();
     vec![
         group.size.clone(),
-        group.scheme.clone(),
+        printable(&group.scheme),
         group.n.to_string(),
         group.answers.to_string(),
         number(fct.and_then(|metric| metric.mean), 1),

@@ -14,6 +14,7 @@ use flowstart_lab::study::plan::Plan;
 use flowstart_report::{Cell, Change, ChangeReport, Verdict};
 use flowstart_validate::table1;
 
+use crate::command::run::jobs;
 use crate::failure::Failure;
 use crate::output::{Bars, number, print};
 
@@ -43,7 +44,7 @@ pub(crate) struct Arguments {
     #[arg(long, requires = "after")]
     across_versions: bool,
     /// Threads; 0: one per core.
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = jobs)]
     jobs: usize,
 }
 

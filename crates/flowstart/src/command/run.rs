@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use clap::Args;
 use flowstart_core::spec::names;
-use flowstart_lab::experiment::run_count;
+use flowstart_lab::experiment::{MOST_JOBS, run_count};
 use flowstart_lab::perform::{self, Folder, Performed, Precision, Provenance, Sink};
 use flowstart_lab::results::flows::Row;
 use flowstart_lab::results::journal;
@@ -58,7 +58,7 @@ pub(crate) struct Sampling {
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Results {
     /// Threads; 0: one per core.
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = jobs)]
     jobs: usize,
     /// Folder for results and the report. It must be new or empty, and gets flows.csv, flows.parquet, summary.json,
     /// manifest.json and report.html.
@@ -83,7 +83,7 @@ impl Results {
     fn precision(&self, study: &Study) -> Result<Option<Precision>, Failure> {
         let Some(relative) = self.precision else { return Ok(None) };
         let (most, least) = (self.max_reps, study.plan.reps.max(perform::LEAST_REPS));
-        if most < least {
+        if !(least..=MAX_REPS).contains(&most) {
             return Err(Failure::Input(format!("--max-reps `{most}`: allowed is {least} to {MAX_REPS}")));
         }
         // The same limits hold as for --reps.
@@ -91,6 +91,12 @@ impl Results {
         all.plan(&study.directory).map_err(|error| Failure::Input(format!("--max-{error}")))?;
         Ok(Some(Precision { relative, most }))
     }
+}
+
+/// Reads a number of threads.
+pub(crate) fn jobs(text: &str) -> Result<usize, String> {
+    let number = text.parse().ok().filter(|jobs| *jobs <= MOST_JOBS);
+    number.ok_or_else(|| format!("allowed is 0 to {MOST_JOBS}"))
 }
 
 /// Reads a precision.

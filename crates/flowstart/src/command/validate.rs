@@ -8,6 +8,7 @@ use clap::Args;
 use flowstart_validate::{ENTRIES, Miss, Status, Verdict};
 
 use crate::attention::{Waiting, wants_notes};
+use crate::command::run::jobs;
 use crate::failure::{FAILED, Failure};
 use crate::output::{print, width};
 
@@ -23,7 +24,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     json: bool,
     /// Threads; 0: one per core.
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = jobs)]
     jobs: usize,
 }
 

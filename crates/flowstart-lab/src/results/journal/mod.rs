@@ -105,6 +105,9 @@ pub fn earlier(folder: &Path, plan: &Plan) -> Result<Earlier, ExperimentError> {
     if let Some(bytes) = bytes_of(&results)? {
         let text = text_of(&results, bytes)?;
         // A run that stopped while it wrote its results has all of them in its journal.
+        if sealed.is_none() && of_manifest.is_some() && of_journal.is_none() {
+            return Err(refused(&manifest, "rows is missing; allowed is the checksum of flows.csv".into()));
+        }
         let is_other = sealed.is_some_and(|sealed| sealed != checksum(RESULTS, [text.as_str()]));
         if is_other && of_journal.is_none() {
             let problem = format!("is not the file that {MANIFEST} was written for; choose a new folder");
@@ -326,6 +329,10 @@ pub struct Journal {
     extra: ExtraColumns,
     /// The content of the comment in the first line.
     seal: String,
+    /// Its bytes, all of complete lines.
+    length: u64,
+    /// Lines that could not be written yet.
+    pending: Vec<u8>,
 }
 
 impl Journal {
@@ -341,12 +348,27 @@ impl Journal {
             out.write_all(&body(known, &extra, &seal)?)
         })?;
         let file = OpenOptions::new().append(true).open(&path).map_err(failed)?;
-        Ok(Self { file, extra, seal })
+        let length = file.metadata().map_err(failed)?.len();
+        Ok(Self { file, extra, seal, length, pending: Vec::new() })
     }
 
-    /// Adds the rows of a repetition in one write.
+    /// Adds the rows of a repetition in one write, with those that could not be written before.
     pub fn add(&mut self, rows: &[Row]) -> io::Result<()> {
-        self.file.write_all(&body(rows, &self.extra, &self.seal)?)
+        let is_behind = self.is_behind();
+        self.pending.extend(body(rows, &self.extra, &self.seal)?);
+        if is_behind {
+            // A part of them may have been written. Nothing may follow half a line.
+            self.file.set_len(self.length)?;
+        }
+        self.file.write_all(&self.pending)?;
+        self.length += self.pending.len() as u64;
+        self.pending.clear();
+        Ok(())
+    }
+
+    /// Whether rows wait until they can be written.
+    pub fn is_behind(&self) -> bool {
+        !self.pending.is_empty()
     }
 
     /// Removes the journal of a folder, whose results are complete.

@@ -285,6 +285,11 @@ fn results_that_the_manifest_was_not_written_for_are_refused() {
     faster[0].fct_ms = Some(1.0);
     files::write_rows(&folder.0, &faster).unwrap();
     assert!(problem(&folder.0, &plan).contains("is not the file that manifest.json was written for"));
+    // Without its checksum an edited file would look like the one that was written.
+    fs::write(folder.0.join(MANIFEST), serde_json::to_string(&manifest).unwrap()).unwrap();
+    assert!(problem(&folder.0, &plan).contains("rows is missing"));
+    files::write_results(&folder.0, &rows, &summary, &manifest).unwrap();
+    files::write_rows(&folder.0, &faster).unwrap();
     // The rows of a run that stopped between the two are in its journal.
     Journal::open(&folder.0, &plan, &rows).unwrap();
     assert_eq!(earlier(&folder.0, &plan).unwrap().rows, sorted(rows));
@@ -359,4 +364,24 @@ fn what_is_no_regular_file_or_too_large_is_not_read() {
         assert!(told.contains(name) && told.contains("; allowed is "), "{told}");
         fs::remove_file(&file).unwrap();
     }
+}
+
+/// A disk may be full for a while.
+#[test]
+fn rows_that_could_not_be_written_follow_with_the_next() {
+    let folder = Folder::new("behind");
+    let (plan, rows, journal) = whole(&folder.0);
+    let whole = fs::read_to_string(&journal).unwrap();
+    let mut kept = Journal::open(&folder.0, &plan, &[]).unwrap();
+    let writable = std::mem::replace(&mut kept.file, File::open(&journal).unwrap());
+    let mut all = rows.chunks(1);
+    assert!(kept.add(all.next().unwrap()).is_err() && kept.add(all.next().unwrap()).is_err() && kept.is_behind());
+    // What a failed write left.
+    (&writable).write_all(b"half a li").unwrap();
+    kept.file = writable;
+    all.for_each(|rows| kept.add(rows).unwrap());
+    assert!(!kept.is_behind());
+    let lines = |text: &str| text.lines().map(str::to_owned).collect::<std::collections::BTreeSet<_>>();
+    assert_eq!(lines(&fs::read_to_string(&journal).unwrap()), lines(&whole));
+    assert_eq!(earlier(&folder.0, &plan).unwrap().rows, sorted(rows));
 }
