@@ -16,6 +16,7 @@ use crate::results::folder::ExperimentError;
 use crate::results::pairs::paired;
 use crate::results::summary::{Summary, rows_by_cell, values};
 use crate::spec::STACK;
+use crate::spec::application::Felt;
 use crate::spec::competitor::Competitor;
 use crate::spec::link::Buffer;
 use crate::spec::transport::Transport;
@@ -302,6 +303,15 @@ fn estimate(metric: &flowstart_statistics::Metric) -> report::Estimate {
     report::Estimate { mean: metric.mean, ci95: metric.ci95 }
 }
 
+/// What the time of a cell is that users notice.
+fn time(plan: &Plan, cell: &Cell) -> report::Time {
+    match plan.sizes[cell.size].value.objects().map(|application| application.felt()) {
+        None | Some(Felt::Completion) => report::Time::Completion,
+        Some(Felt::Objects) => report::Time::Chunk,
+        Some(Felt::Start) => report::Time::FirstPicture,
+    }
+}
+
 fn cell_input(plan: &Plan, cell: &Cell, summary: &CellSummary, rows: &[&Row]) -> report::Cell {
     let metric = |name: &str| summary.metrics.get(name).map(estimate).unwrap_or_default();
     let (name, felt) = felt(plan, cell);
@@ -327,6 +337,7 @@ fn cell_input(plan: &Plan, cell: &Cell, summary: &CellSummary, rows: &[&Row]) ->
         failed: summary.failed as u32,
         // The limit is that of the flow.
         ideal_fct_ms: Some(summary.ideal_fct_ms).filter(|_| name == "fct_ms"),
+        time: time(plan, cell),
         fct_ms: metric(name),
         speedup: versus.map_or_else(Default::default, |v| report::Estimate { mean: v.speedup, ci95: v.speedup_ci }),
         significant: versus.map(|v| v.significant),
@@ -461,5 +472,16 @@ mod tests {
             "{}",
             schemes[0].1
         );
+    }
+
+    #[test]
+    fn the_time_of_a_video_is_that_of_its_first_picture() {
+        let of = |application: &str| {
+            let text = format!("link = [\"lte\"]\n{application}\nscheme = [\"slow-start\"]");
+            let plan = Scenario::from_text(&text).unwrap().plan(Path::new(".")).unwrap();
+            time(&plan, &plan.cells()[0])
+        };
+        assert_eq!(of("application = [\"video:count=15\"]"), report::Time::FirstPicture);
+        assert_eq!(of("size = [\"70KB\"]"), report::Time::Completion);
     }
 }
