@@ -95,7 +95,7 @@ pub(crate) fn heat(cells: &[Cell], links: &[Link]) -> Option<Chart> {
         0 => {}
         1 => sentence += " One map is left out because all in it is the same as the baseline.",
         several => {
-            sentence += &format!(" {several} maps are left out because all in them is the same as the baseline.")
+            sentence += &format!(" {several} maps are left out because all in them is the same as the baseline.");
         }
     }
     match maps.len().saturating_sub(MOST) {
