@@ -226,7 +226,7 @@ fn a_precision_is_a_part_of_the_speed_up_and_its_repetitions_can_be_replayed() {
         refused.stderr(predicates::str::contains(allowed));
     }
     run(&compare(&["--max-reps", "10"])).code(2);
-    run(&compare(&["--jobs", "1025"])).code(2).stderr(contains("allowed is 0 to 1024"));
+    run(&compare(&["--jobs", "1025"])).code(2).stderr(predicates::str::contains("allowed is 0 to 1024"));
     run(&compare(&["--precision", "0.01%", "--max-reps", "7", "--out", &out])).success();
     let summary: Value = serde_json::from_slice(&fs::read(folder.path().join("out/summary.json")).unwrap()).unwrap();
     assert_eq!(summary["reps"], 7);

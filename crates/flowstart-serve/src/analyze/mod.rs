@@ -267,6 +267,7 @@ mod tests {
 
     fn connection(scheme: &str, bytes: u64, millis: f64) -> Connection {
         Connection {
+            id: None,
             scheme: scheme.into(),
             answers: vec![Answer { bytes, millis }],
             exit: None,
