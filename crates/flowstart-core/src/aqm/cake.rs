@@ -11,9 +11,12 @@
 //!
 //! Differences from the reference: there is no shaper, because the simulated link itself is the bottleneck; its rate is
 //! what a user would give as `bandwidth`, and without one the law is as in the mode `unlimited`. There is no isolation
-//! of hosts. Each flow of the simulator has hosts of its own, and then triple isolation, Linux's default, is the same
-//! as isolation of flows. Quanta are exact, without dithering. Memory counts bytes on the wire, Linux the memory of
-//! packets; the link's own buffer is a limit too.
+//! of hosts: connections of one pair of hosts count as as many flows, as in Linux's mode `flows`. Its default, triple
+//! isolation, shares the link between the hosts first, which is the same only if each flow has hosts of its own. Quanta
+//! are exact, without dithering. Memory counts bytes on the wire, Linux the memory of packets.
+//!
+//! The limit is its own memory alone, as in Linux, where `sch_cake` is the router's buffer in front of the link. The
+//! link's `buffer`, which bounds every other discipline, does not bound this one: `memlimit` does.
 //!
 //! Status: worked examples; the law is compared with Linux (`cobalt.rs`), the whole is not.
 
@@ -50,8 +53,8 @@ pub struct Config {
     /// The largest usual RTT, 100us to 100s: COBALT's interval; its target is a twentieth. `tc-cake`: 100 ms, and so 5
     /// ms.
     pub rtt: Duration,
-    /// Bytes in all queues, 1KB to 1GB, besides the link's buffer. Linux: what the link sends in four times the `rtt`,
-    /// at least 4 MiB and at most 10240 packets.
+    /// Bytes in all queues, 1KB to 1GB, in place of the link's buffer. Linux: what the link sends in four times the
+    /// `rtt`, at least 4 MiB and at most 10240 packets.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub memlimit: Option<Bytes>,
 }
@@ -145,12 +148,11 @@ pub struct Cake {
 }
 
 impl Cake {
-    /// Empty queues.
+    /// Empty queues. The link's own limit is not theirs: each packet without room would raise BLUE's probability.
     pub fn new(config: Config, link: OutgoingLink) -> Self {
-        let memory = config.memory(link.rate);
         Self {
             params: config.params(link.rate),
-            limit: QueueLimit { bytes: Some(link.limit.bytes.map_or(memory, |bytes| bytes.min(memory))), ..link.limit },
+            limit: QueueLimit { bytes: Some(config.memory(link.rate)), ..QueueLimit::default() },
             hash: FlowHash::default(),
             tags: vec![0; QUEUES as usize],
             queues: PacketQueues::new(QUEUES),
@@ -363,19 +365,32 @@ mod tests {
 
     #[test]
     fn the_longest_queue_pays_for_the_room_one_packet_at_a_time() {
-        let limit = QueueLimit { packets: Some(8), ..QueueLimit::default() };
-        let mut link = Link::new(Config::default(), limit);
+        let memory = |bytes| Config { memlimit: Some(Bytes::new(bytes)), ..Config::default() };
+        let mut link = Link::new(memory(8000), QueueLimit::default());
         (0..7).for_each(|packet| link.enqueue(1, packet, 1000));
         (50..52).for_each(|packet| link.enqueue(2, packet, 1000));
         assert_eq!(link.dropped.iter().map(|packet| packet.handle).collect::<Vec<_>>(), [0]);
         let of_flow_1 = link.queue_of(1);
         assert!((link.queue.vars[of_flow_1 as usize].p_drop - 1.0 / 256.0).abs() < 1e-15);
         assert_eq!(link.queue.stats.dropped_full, 1);
-        // Memory is a limit too: 3000 bytes.
-        let memory = Config { memlimit: Some(Bytes::new(3000)), ..Config::default() };
-        let mut small = Link::new(memory, QueueLimit::default());
+        let mut small = Link::new(memory(3000), QueueLimit::default());
         (0..5).for_each(|packet| small.enqueue(1, packet, 1000));
         assert_eq!((small.queue.len(), small.dropped.len()), (3, 2));
+    }
+
+    #[test]
+    fn the_buffer_of_the_link_is_no_limit() {
+        let limit = QueueLimit { packets: Some(8), bytes: Some(Bytes::new(5000)), counts_in_service: true };
+        let mut link = Link::new(Config::default(), limit);
+        (0..100).for_each(|packet| link.enqueue(1, packet, 1500));
+        assert_eq!((link.queue.len(), link.dropped.len()), (100, 0));
+        let queue = link.queue_of(1);
+        assert_eq!((link.queue.vars[queue as usize].p_drop, link.queue.stats), (0.0, QueueStats::default()));
+        // Its own memory is, even if the buffer is larger.
+        let config = Config { memlimit: Some(Bytes::new(3000)), ..Config::default() };
+        let mut small = Link::new(config, QueueLimit { bytes: Some(Bytes::new(1_000_000)), ..limit });
+        (0..5).for_each(|packet| small.enqueue(1, packet, 1500));
+        assert_eq!((small.queue.len(), small.queue.stats.dropped_full), (2, 3));
     }
 
     #[test]

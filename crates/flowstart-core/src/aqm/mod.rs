@@ -22,6 +22,9 @@
 //! length of the queue, and knows nothing else of the queue. So one law can serve a single queue or each of many, and
 //! its tests need no queue. Three things are separate: the parameters (`Config`), the law's state under the names of
 //! its reference (`Vars`), and the decisions so far ([`QueueStats`]).
+//!
+//! The link's own buffer is the limit of every discipline but `cake`, which is a buffer itself and has its `memlimit`.
+//! `fq-codel` and `fq-pie` have limits of their own besides; the smallest counts.
 
 // A packet that shadows another one has been dropped instead of it in published queue disciplines.
 #![warn(clippy::shadow_unrelated)]
@@ -149,7 +152,7 @@ impl QueueLimit {
 /// The link that a queue feeds, as a discipline knows it when it is built.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OutgoingLink {
-    /// How much may wait.
+    /// How much may wait in the link's own buffer.
     pub limit: QueueLimit,
     /// Its rate, or the mean of a rate that varies; `None` if the host does not know it. A discipline whose law
     /// contains the rate measures it then.

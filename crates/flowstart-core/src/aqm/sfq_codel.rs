@@ -8,6 +8,7 @@
 //! Differences from the reference: a bin that becomes busy while a single old bin is busy goes before it; the module
 //! puts it behind. Of several longest bins the one that became longest last loses a packet; the module chooses by
 //! number. The largest packet is that of the bin. `ecn` and `interval` per bin as in `codel`; the module does not mark.
+//! The link's own buffer is the limit.
 //!
 //! Status: worked examples; properties of the queues.
 

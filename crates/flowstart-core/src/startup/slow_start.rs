@@ -4,10 +4,12 @@
 //! 7.3.1. The flow launches with the initial window. Each acknowledgement adds what it acknowledges, so the window
 //! doubles every round trip. Loss, a CE mark or reaching ssthresh ends it.
 //!
-//! Differences from the reference: the window does not grow while the sender leaves it unused, by the host's rule. How
-//! an acknowledgement counts (bytes, packets, acknowledgements) and when the receiver acknowledges belong to the host.
-//! With `spread` the initial window is paced over the handshake's RTT ("initial spreading"); the references let it
-//! leave at once or leave the question open.
+//! Differences from the references: each counts an acknowledgement in its own way. RFC 5681 allows at most one segment
+//! for each (`abc_limit=1`), RFC 3465 two (`abc_limit=2`); by default all that is acknowledged counts, without limit,
+//! as in RFC 9002 and Linux. The window does not grow while the sender leaves it unused, by the host's rule. Whether
+//! bytes, packets or acknowledgements count and when the receiver acknowledges belong to the host. With `spread` the
+//! initial window is paced over the handshake's RTT ("initial spreading"); the references let it leave at once or leave
+//! the question open.
 //!
 //! Status: validated by `ns2-single-flow` and `ns3-startup`.
 

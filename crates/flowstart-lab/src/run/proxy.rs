@@ -21,7 +21,7 @@ use flowstart_sim::world::World;
 
 use super::knowledge::knowledge;
 use super::place::connect_server;
-use crate::spec::link::{Distribution, Link, Proxy};
+use crate::spec::link::{Distribution, Link, Proxy, Varies};
 use crate::study::plan::{Cell, Plan};
 
 /// How the gateway carries on what `config` describes as one connection from the server.
@@ -60,7 +60,36 @@ pub(super) fn add_server(
     config: FlowConfig,
 ) -> u32 {
     let route = connect_server(world, link);
-    // What Sensing knows of the way to the gateway, which is the server's peer.
-    let way = Link { rtt: link.server_rtt(), access_delay: link.access_delay / 2, proxy: None, ..link.clone() };
+    let way = way_to_gateway(link);
     world.split(flow, FlowConfig { route, knowledge: knowledge(plan, plan.transport_of(cell), &way), ..config })
+}
+
+/// What Sensing knows of the way to the gateway, which is the server's peer: only the hop behind it has a delay that
+/// varies.
+fn way_to_gateway(link: &Link) -> Link {
+    Link {
+        rtt: link.server_rtt(),
+        access_delay: link.access_delay / 2,
+        proxy: None,
+        varies: Varies { delay: None, ..link.varies },
+        ..link.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::study::scenario::Scenario;
+
+    #[test]
+    fn the_delay_varies_only_behind_the_gateway() {
+        let text = "link = [\"rate=20mbit,rtt=600ms,buffer=1bdp,pep=integrated,pep_rtt=30ms,rtt_steps=20ms/15s\"]\n\
+                    size = [\"70KB\"]\nscheme = [\"slow-start\"]\ntransport = \"model-tcp\"\nreps = 1";
+        let plan = Scenario::from_text(text).unwrap().plan(Path::new(".")).unwrap();
+        let (link, way) = (&plan.links[0], way_to_gateway(&plan.links[0]));
+        assert_eq!(link.varies.mean_delay(), Duration::from_millis(10));
+        assert_eq!((way.host_rtt(), way.varies.mean_delay()), (Duration::from_millis(30), Duration::ZERO));
+    }
 }

@@ -10,10 +10,10 @@
 //! Statistics API" (`freezeCount`): the picture is frozen if the next frame comes after more than three frames'
 //! time, and at least 150 ms after its own time.
 //!
-//! Assumptions: a key frame is four times as large as the others and comes every second. Calls send key frames on
-//! demand, after losses; here nothing comes back from the receiver, and a loss freezes the picture for half a second in
-//! the mean. There are no retransmissions and no redundancy, and the receiver knows the sender's clock. Encoding and
-//! decoding take no time.
+//! Assumptions: frames keep their pace, where RFC 8593's source also varies the intervals between them. A key frame is
+//! four times as large as the others and comes every second. Calls send key frames on demand, after losses; here
+//! nothing comes back from the receiver, and a loss freezes the picture for half a second in the mean. There are no
+//! retransmissions and no redundancy, and the receiver knows the sender's clock. Encoding and decoding take no time.
 
 use flowstart_core::rng::Substream;
 use flowstart_core::time::{Duration, Timestamp};

@@ -4,6 +4,11 @@
 //! timeout, which doubles each time. The other end answers every repetition and has no timer of its own. A QUIC server
 //! sends at most three times what it received before the client's address is validated (RFC 9000, section 8.1). A
 //! client that has received part of the answer acknowledges it (flight 3), which validates its address.
+//!
+//! Differences from RFC 6298: a packet says which repetition it answers, so a repeated handshake gives an RTT too,
+//! where Karn's rule (section 3) allows none without timestamps. The data's timeout follows from this RTT; after a
+//! timeout of the SYN it has to be 3 s when data begins (section 5.7). The request is repeated by the handshake's
+//! timer, although the answer has given its sender an RTT R; by section 2.2 the timeout would be 3 R, and 1 s at least.
 
 use std::sync::Arc;
 

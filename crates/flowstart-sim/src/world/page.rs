@@ -1,7 +1,7 @@
 //! Web pages over several connections, as with HTTP/1.1.
 //!
 //! References: RFC 9112, section 9.3 (persistent connections) and 9.4 (several connections to a host). Browsers open up
-//! to six to a host name (`kMaxSocketsPerGroup` of Chromium's `client_socket_pool_manager.cc`,
+//! to six to a host name (`g_max_sockets_per_group` of Chromium's `client_socket_pool_manager.cc`,
 //! `network.http.max-persistent-connections-per-server` of Firefox). Domain sharding spreads a page over more names.
 //!
 //! A connection carries one response at a time and none is pipelined, as browsers do. An object that finds all

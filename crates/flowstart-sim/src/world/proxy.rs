@@ -4,6 +4,9 @@
 //! in a connection of its own to the client. The proxy passes on what has arrived in order. It opens its connection to
 //! the server when the client's request arrives, and launches its own when the server's first byte does. Its memory has
 //! no limit, so a slow client never slows the server down.
+//!
+//! Difference: an integrated proxy may open its connection to the server as soon as the client's SYN arrives. Its data
+//! would come one RTT between proxy and server sooner (30 ms in the scenario `pep`).
 
 use flowstart_core::time::Timestamp;
 

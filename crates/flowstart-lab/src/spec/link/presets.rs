@@ -41,7 +41,7 @@ pub const PRESETS: &[Preset] = &[
         name: "5g",
         spec: "rate=900mbit,rtt=25ms,buffer=50ms,up_rate=100mbit,rate_varies=40%/1s",
         source: "mid-band, 3.5 GHz: approaches 1 Gbit/s (Xu et al., SIGCOMM 2020); RTT, uplink, buffer and variation are \
-                 assumed",
+                 assumed, and with it the rate exceeds 1 Gbit/s a third of the time",
     },
     Preset { name: "scharf", spec: "rate=10mbit,rtt=200ms,buffer=1bdp", source: "fast-startup slides; buffer assumed" },
     Preset { name: "qs-chain", spec: "rate=10mbit,rtt=80ms,buffer=150pkt,hops=2", source: "Quick-Start" },

@@ -1,7 +1,8 @@
 //! How a link varies by itself: `rate_steps=50%/15s`, `rate_varies=40%/1s`, `rtt_steps=20ms/15s`.
 //!
 //! The rate of the link is the mean. What a client hints, what is saved of the path, and buffers in time or BDPs follow
-//! from the mean too, unless `hint` says otherwise.
+//! from the mean too, unless `hint` says otherwise. The RTT of the link is the smallest: buffers in BDPs follow from
+//! it, and what is saved of the path from the mean of what the steps add.
 
 use flowstart_core::spec::Fraction;
 use flowstart_core::time::Duration;
@@ -54,6 +55,11 @@ impl Varies {
             Ok(DelaySteps { amplitude, every: time(every)? })
         })?;
         Ok(Self { rate: steps.or(fading), delay, seed: None })
+    }
+
+    /// The mean extra delay of a round trip: each step draws evenly from none to the largest.
+    pub fn mean_delay(&self) -> Duration {
+        self.delay.map_or(Duration::ZERO, |steps| steps.amplitude / 2)
     }
 
     /// The rate with this mean in the run whose seed is known.

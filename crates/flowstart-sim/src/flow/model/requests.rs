@@ -4,6 +4,9 @@
 //! Nothing may follow on a connection without data in flight, so a request without an answer is repeated. The timeout
 //! is that of an end whose only RTT sample R is the handshake's: R + 4 * R / 2 (RFC 6298, section 2.2, RFC 9002,
 //! section 5.3), and twice as long after each repetition.
+//!
+//! Difference: a client of HTTP/3 would also wait for the server's `max_ack_delay`, as part of its probe timeout (RFC
+//! 9002, section 6.2.1).
 
 use flowstart_core::time::{Duration, Timestamp};
 

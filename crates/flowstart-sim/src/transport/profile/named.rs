@@ -152,7 +152,9 @@ impl Profile {
         }
     }
 
-    /// TCP as in the RFCs: MSS 1460, no timestamps.
+    /// TCP as in the RFCs: MSS 1460, no timestamps. One difference: slow start adds all that is acknowledged, without
+    /// limit. RFC 5681, section 3.1, allows at most one segment for an acknowledgement (`slow-start:abc_limit=1`), RFC
+    /// 3465 two (`abc_limit=2`).
     pub fn tcp_rfc() -> Self {
         Self {
             protocol: Protocol::Tcp,
