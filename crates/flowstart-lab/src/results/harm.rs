@@ -2,6 +2,7 @@
 
 use super::cell_summary::CellSummary;
 use crate::spec::competitor::Competitor;
+use crate::study::per_transport::PerTransport;
 use crate::study::plan::Plan;
 
 /// The measure of harm to others.
@@ -20,9 +21,8 @@ pub enum HarmIn {
 impl HarmIn {
     /// The measure for all competitors of a plan that are there.
     pub fn of(plan: &Plan) -> Self {
-        let others =
-            || plan.competitors.iter().map(|competitor| competitor.first()).filter(|other| **other != Competitor::None);
-        if others().any(|other| other.has_transfers()) {
+        let others = || plan.competitors.iter().map(PerTransport::first).filter(|other| **other != Competitor::None);
+        if others().any(Competitor::has_transfers) {
             Self::Time
         } else if others().next().is_none() {
             Self::Goodput

@@ -18,7 +18,7 @@ const FEWEST: usize = 6;
 
 /// Widths in pixels: of the page on a usual screen, of a letter, of the text in a field, and of the longest labels.
 const SCREEN: f64 = 1230.0;
-const LETTER: f64 = 6.0;
+const LETTER: f64 = 5.4;
 const FIELD: f64 = 44.0;
 const LONGEST_LABEL: f64 = 110.0;
 const LONGEST_LINE: f64 = 150.0;
@@ -120,7 +120,7 @@ pub(crate) fn heat(cells: &[Cell], links: &[Link]) -> Option<Chart> {
 fn most_columns(x: &Dimension, y: &Dimension) -> usize {
     let longest = |labels: &[String]| labels.iter().map(|label| label.chars().count()).max().unwrap_or(0) as f64;
     let field = (longest(&x.labels) * LETTER + 6.0).clamp(FIELD, LONGEST_LABEL);
-    let map = field * x.labels.len() as f64 + (longest(&y.labels) * LETTER).min(LONGEST_LINE) + 50.0;
+    let map = field * x.labels.len() as f64 + (longest(&y.labels) * LETTER).min(LONGEST_LINE) + 26.0;
     ((SCREEN / map) as usize).clamp(1, 5)
 }
 
@@ -205,9 +205,10 @@ fn panel(table: Table, texts: &[String], [x, y]: [&Dimension; 2], title: &str, f
         let mut axis = axis;
         axis["domain"] = json!(false);
         axis["ticks"] = json!(false);
+        // The chart's title has the names of both; a unit stands nowhere else.
         let title = match dimension.unit {
-            "" => dimension.title.clone(),
-            unit => format!("{} ({unit})", dimension.title),
+            "" => Value::Null,
+            unit => json!(format!("{} ({unit})", dimension.title)),
         };
         json!({"field": field, "type": "ordinal", "title": title, "sort": null,
             "scale": {"domain": dimension.labels, "paddingInner": 0.04}, "axis": axis})

@@ -12,6 +12,8 @@ use crate::results::harm::HarmIn;
 use crate::results::summary::Summary;
 use crate::study::plan::{AXES, Axis, Cell, Plan};
 
+/// What comparisons show most of which are unclear.
+const UNCLEAR: &str = "no clear difference";
 /// A value gains by waste where more than one in this many of its gains does.
 const WASTEFUL: usize = 4;
 
@@ -149,7 +151,8 @@ impl<'a> Standing<'a> {
         format!("{name} is {} of {} comparisons with {baseline}", listed(&said), self.cells.len())
     }
 
-    /// What the comparisons of each value of an axis show; `None` if those of one value contradict each other.
+    /// What the comparisons of each value of an axis show; `None` if those of one value contradict each other, or if
+    /// nothing is clear.
     fn told_apart(&self, plan: &Plan, axis: &'static Axis) -> Option<Vec<String>> {
         let texts = axis.texts(plan);
         let part = |place: usize| {
@@ -167,11 +170,12 @@ impl<'a> Standing<'a> {
                     format!("{} times sooner{by_waste}", ratio([middle; 2]))
                 }
                 (_, true) if losses > 0 && middle < 1.0 => longer(middle),
-                _ => "no clear difference".to_owned(),
+                _ => UNCLEAR.to_owned(),
             };
             Some(format!("{said} with {}", texts[place]))
         };
-        (0..texts.len()).map(part).collect()
+        let parts: Option<Vec<String>> = (0..texts.len()).map(part).collect();
+        parts.filter(|parts| parts.iter().any(|part| !part.starts_with(UNCLEAR)))
     }
 
     /// The bytes sent twice, if they are the price of the speed.
