@@ -392,6 +392,8 @@ proptest! {
         let drawn = spaces().queue.iter().map(|entry| entry.draw(&mut random));
         for config in QueueConfig::defaults().into_iter().chain(drawn) {
             let _named = Named(&config);
+            // CAKE replaces the buffer of the link; the tests beside it check its own memory.
+            let is_bounded_by_itself = matches!(config, QueueConfig::Cake(_));
             let mut queue = config.build(limit.into());
             let mut rng = Substream::new(1, "queue", 0);
             let mut dropped = Vec::new();
@@ -405,7 +407,7 @@ proptest! {
                 if leaves {
                     left += u64::from(queue.as_dyn().dequeue(&mut context).is_some());
                 }
-                prop_assert!(queue.as_dyn().len() as u64 <= packets);
+                prop_assert!(is_bounded_by_itself || queue.as_dyn().len() as u64 <= packets);
             }
             prop_assert_eq!(offered, left + dropped.len() as u64 + queue.as_dyn().len() as u64);
         }

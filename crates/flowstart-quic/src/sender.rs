@@ -39,13 +39,10 @@ const SHORTEST_RTT: Duration = Duration::from_micros(1);
 const MAX_ACK_DELAY: Duration = Duration::from_millis(25);
 /// A packet's fate is known when an acknowledgement covers a packet that left this much plus four RTTs later.
 const FATE_KNOWN: Duration = Duration::from_millis(1000);
-
 /// Packets of the smallest window (RFC 9002, section 7.2). With a window of one, a host may wait for ever to send a
 /// full packet behind a smaller one that is still in flight.
 const MINIMUM_WINDOW_PACKETS: u64 = 2;
-
-/// Packets that are always told apart, whatever the window: quinn remembers a thousand packets that hold only
-/// acknowledgements.
+/// Packets that are always told apart. quinn remembers a thousand packets that hold only acknowledgements.
 const FEWEST_REMEMBERED: usize = 1024;
 
 /// What an ACK frame acknowledged so far.
