@@ -52,7 +52,9 @@ impl Source {
             if line == "}" {
                 (in_struct, in_enum) = (None, None);
             } else if let Some(name) = between(line, "pub struct ", " {") {
-                in_struct = Some(name.to_owned());
+                // One without fields counts too; otherwise another type of the same name would be found for it.
+                source.structs.entry(name.to_owned()).or_default();
+                in_struct = (!line.ends_with('}')).then(|| name.to_owned());
             } else if let Some(name) = between(line, "pub enum ", " {") {
                 // Another type is written in place of its variants.
                 in_enum = (!is_converted).then(|| name.to_owned());

@@ -25,18 +25,23 @@ pub(super) fn of(family: &str, name: &str, defaults: &Value) -> Vec<Parameter> {
     let documented = DOCUMENTED.iter().find(|(of, one, _)| *of == family && *one == name);
     let documented = documented.map_or(&[][..], |(_, _, parameters)| parameters);
     let Some(defaults) = defaults.as_object() else { return Vec::new() };
-    let parameter = |(name, default): (&String, &Value)| {
-        let found = documented.iter().find(|(known, ..)| known == name);
+    let parameter = |name: &str, default: String| {
+        let found = documented.iter().find(|(known, ..)| *known == name);
         let (_, values, meaning) = found.copied().unwrap_or_default();
         Parameter {
-            name: name.clone(),
+            name: name.to_owned(),
             values: values.to_owned(),
             meaning: meaning.to_owned(),
-            default: Some(plain(default)),
+            default: Some(default),
             example: "",
         }
     };
-    defaults.iter().map(parameter).collect()
+    // What an algorithm's defaults leave out is off, or follows other values, as its meaning says. Profiles leave out
+    // what their protocol does not have.
+    let documented = documented.iter().filter(|_| !name.is_empty()).map(|&(known, ..)| known);
+    let unset = documented.filter(|known| !defaults.contains_key(*known));
+    let set = defaults.iter().map(|(name, default)| parameter(name, plain(default)));
+    set.chain(unset.map(|name| parameter(name, "unset".to_owned()))).collect()
 }
 
 /// A default as users would write it.
@@ -73,7 +78,7 @@ mod tests {
             let is_words =
                 words.len() > 1 && values.chars().all(|letter| letter.is_alphanumeric() || " ,-".contains(letter));
             let default = default.unwrap();
-            if is_words && default != "none" {
+            if is_words && default != "none" && default != "unset" {
                 assert!(words.contains(&&*default), "{family} {name}: {parameter} is {default}, one of {values}");
             }
         }
