@@ -2,16 +2,14 @@
 //! avoidance, as in `slow-start:iw=4,avoidance=xcp`, or over several connections, `slow-start:connections=6`; or
 //! `stack`, the transport's own behaviour.
 //!
-//! | Key | Meaning | Default |
-//! |---|---|---|
-//! | `avoidance` | its congestion avoidance, with one key at most, `bbr:version=1` | the command's |
-//! | `connections` | connections that carry a transfer together, each an equal part | 1 |
-//! | all others | parameters of the scheme | those of the transport's profile, else the scheme's |
+//! [`SCHEME_KEYS`] are for all of the registry. All other keys are parameters of the scheme, whose defaults are those of
+//! the transport's profile, else the scheme's.
 
 use flowstart_core::avoidance::AvoidanceConfig;
 use flowstart_core::startup::{CustomStartup, StartupConfig};
 
 use super::algorithm::{SCHEMES_LISTED, host_avoidance, host_startup};
+use super::form::Key;
 use super::transport::Transport;
 use super::{InputError, Spec, Written};
 
@@ -23,6 +21,12 @@ pub const STACK_SUMMARY: &str =
 
 /// Most connections of a transfer.
 const MOST_CONNECTIONS: u32 = 100;
+
+/// The keys of every scheme of the registry, beside its own parameters.
+pub const SCHEME_KEYS: &[Key] = &[
+    Key::new("avoidance", "a name", "Its congestion avoidance, with one key at most, bbr:version=1.", "the command's"),
+    Key::new("connections", "1 to 100", "Connections that carry a transfer together, each an equal part.", "1"),
+];
 
 /// How measured flows send.
 #[derive(Clone, Debug)]

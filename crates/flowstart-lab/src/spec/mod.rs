@@ -42,7 +42,7 @@ pub use flowstart_core::spec::InputError;
 
 pub(crate) use self::algorithm::host_avoidance;
 pub use self::algorithm::{aqm, avoidance, scheme};
-pub use self::measured::{STACK, STACK_SUMMARY, measured_scheme};
+pub use self::measured::{SCHEME_KEYS, STACK, STACK_SUMMARY, measured_scheme};
 pub use self::transport::stack;
 
 /// Rates that links and traffic may have.

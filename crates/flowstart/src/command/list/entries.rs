@@ -11,7 +11,7 @@ use flowstart_lab::results::metric::Group;
 use flowstart_lab::results::row::METRICS;
 use flowstart_lab::spec::form::{Form, Key};
 use flowstart_lab::spec::link::{PRESETS, options};
-use flowstart_lab::spec::{STACK, STACK_SUMMARY, application, aqm, competitor};
+use flowstart_lab::spec::{SCHEME_KEYS, STACK, STACK_SUMMARY, application, aqm, competitor};
 use flowstart_lab::study::scenario::Scenario;
 use flowstart_lab::study::shipped::SHIPPED;
 use flowstart_sim::transport::policy::Protocol;
@@ -130,9 +130,10 @@ pub(super) fn of(what: What, folder: Option<&Path>) -> Result<Vec<Entry>, Failur
     Ok(match what {
         What::Schemes => StartupConfig::defaults()
             .iter()
-            .map(|c| Entry {
-                phases: Some(c.phases()),
-                ..Entry::algorithm("startup", "scheme", c, c.name(), c.summary(), c.reference())
+            .map(|c| {
+                let mut entry = Entry::algorithm("startup", "scheme", c, c.name(), c.summary(), c.reference());
+                entry.parameters.extend(SCHEME_KEYS.iter().map(key));
+                Entry { phases: Some(c.phases()), ..entry }
             })
             .chain([Entry { example: format!("--scheme {STACK}"), ..Entry::new(STACK, STACK_SUMMARY) }])
             .collect(),
