@@ -27,8 +27,8 @@ pub const SUMMARY: &str = "slow start that adds at most max_ssthresh / 2 per RTT
 /// The document that defines it.
 pub const REFERENCE: &str = "RFC 3742";
 /// Sensing; Probing; Validation; Continuation.
-pub const PHASES: &str = "nothing; doubles up to max_ssthresh, then adds half of it every RTT; until loss, a CE mark or ssthresh; congestion avoidance \
-    from there";
+pub const PHASES: &str = "nothing; doubles up to max_ssthresh, then adds half of it every RTT; until loss, \
+    a CE mark or ssthresh; congestion avoidance from there";
 
 /// Parameters of Limited Slow-Start.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -13,11 +13,13 @@ use crate::spec::application::Felt;
 use crate::study::plan::{AXES, Axis, Cell, Plan};
 
 mod harm;
+mod known;
 mod standing;
 mod transports;
 mod words;
 
 use harm::felt_by_people;
+use known::known;
 use standing::Standing;
 pub(super) use transports::transports;
 use words::{MOST_NAMED, listed, listed_by_value, percent};
@@ -118,6 +120,7 @@ fn compared(plan: &Plan, summary: &Summary, axis: &'static Axis) -> Vec<String> 
     sentences.extend(counts(&standings, baseline));
     sentences.extend(beside(plan, summary, axis));
     sentences.extend(intervals(summary, plan.reps));
+    sentences.extend(known(plan));
     sentences
 }
 

@@ -49,6 +49,20 @@ fn many_cells_are_answered_by_their_median() {
 }
 
 #[test]
+fn what_schemes_start_from_is_said_of_those_that_sense_something() {
+    let last = |link: &str, schemes: &[&str]| answer_to(&[link], &["70KB"], schemes, "none").pop().unwrap();
+    assert_eq!(
+        last("lte", &["slow-start", "blitzstart:estimate=1.5"]),
+        "What they start from: blitzstart:estimate=1.5 the client's bandwidth hint and the RTT. Rates that are known \
+         are the link's, and earlier connections had it for themselves."
+    );
+    assert!(last("lte,hint=5mbit", &["slow-start", "blitzstart"]).contains("Hints are those of the links' options; "));
+    assert!(last("lte", &["slow-start", "hystart"]).starts_with("Intervals are "));
+    let without = Scenario { hint: false, ..scenario(&["lte"], &["70KB"], &["slow-start", "more-start"], "none") };
+    assert!(answer_of(&without).pop().unwrap().contains("There are no hints; "));
+}
+
+#[test]
 fn what_is_later_is_told_in_percent_with_its_interval() {
     let answer = answer_to(&["dsl-fast"], &["70KB"], &["slow-start:iw=32", "slow-start"], "none");
     assert!(answer[0].starts_with("slow-start takes ") && answer[0].contains(" % longer than slow-start:iw=32 ("));
