@@ -2,8 +2,8 @@
 //! avoidance, as in `slow-start:iw=4,avoidance=xcp`, or over several connections, `slow-start:connections=6`; or
 //! `stack`, the transport's own behaviour.
 //!
-//! [`SCHEME_KEYS`] are for all of the registry. All other keys are parameters of the scheme, whose defaults are those of
-//! the transport's profile, else the scheme's.
+//! [`SCHEME_KEYS`] are for all of the registry. Other keys are parameters of the scheme, with the defaults of the
+//! transport's profile, else the scheme's.
 
 use flowstart_core::avoidance::AvoidanceConfig;
 use flowstart_core::startup::{CustomStartup, StartupConfig};
