@@ -52,8 +52,8 @@ fn many_cells_are_answered_by_their_median() {
 fn what_schemes_start_from_is_said_of_those_that_sense_something() {
     let last = |link: &str, schemes: &[&str]| answer_to(&[link], &["70KB"], schemes, "none").pop().unwrap();
     assert_eq!(
-        last("lte", &["slow-start", "blitzstart:estimate=1.5"]),
-        "What they start from: blitzstart:estimate=1.5 the client's bandwidth hint and the RTT. Rates that are known \
+        last("lte", &["slow-start", "blitzstart", "blitzstart:estimate=1.5"]),
+        "What they start from: blitzstart the client's bandwidth hint and the RTT. Rates that are known \
          are the link's, and earlier connections had it for themselves."
     );
     assert!(last("lte,hint=5mbit", &["slow-start", "blitzstart"]).contains("Hints are those of the links' options; "));
