@@ -51,6 +51,15 @@ impl HarmIn {
         }
     }
 
+    /// The 95 % interval of this cell's mean alone, of what people notice.
+    pub(crate) fn ci95(self, cell: &CellSummary) -> Option<[f64; 2]> {
+        match self {
+            Self::Goodput | Self::Time => None,
+            Self::Score => cell.metrics.get("media_worst_1s_mos")?.ci95,
+            Self::Frames => cell.metrics.get("call_not_shown")?.ci95,
+        }
+    }
+
     /// The worst of several values: the lowest score, and the most of everything else.
     pub(crate) fn worst(self, values: &[f64]) -> Option<f64> {
         values.iter().copied().reduce(if self == Self::Score { f64::min } else { f64::max })

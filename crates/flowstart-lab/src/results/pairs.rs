@@ -5,11 +5,11 @@ use flowstart_report::{Pair, PairedSetting};
 use crate::results::cell_summary::CellSummary;
 use crate::study::plan::{AXES, Plan};
 
-/// The pairs of every setting; empty unless there is a choice of both AQM and scheme. `cells` are those of the plan, in
+/// The pairs of every setting; empty unless there are several AQMs. `cells` are those of the plan, in
 /// its order. A pair with a failed run has no comparable mean, and is omitted.
 pub fn paired(plan: &Plan, cells: &[CellSummary]) -> Vec<PairedSetting> {
     let mut settings: Vec<PairedSetting> = Vec::new();
-    if plan.aqms.len() < 2 || plan.schemes.len() < 2 {
+    if plan.aqms.len() < 2 {
         return settings;
     }
     let told_apart = ["link", "aqm", "scheme"];

@@ -23,6 +23,8 @@ use flowstart_statistics::{LEVEL, Metric, RESAMPLES, RUNS_FOR_P99, bca_mean, mea
 
 /// Version of the format of `summary.json`.
 pub const SCHEMA: u32 = 1;
+/// The exit reason of transfers that ended in startup.
+pub(crate) const NO_EXIT: &str = "transfer-ended";
 
 /// All cells.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -37,7 +39,7 @@ pub struct Summary {
     pub reps: u32,
     /// The cells in the order of the plan.
     pub cells: Vec<CellSummary>,
-    /// The pairs of AQM and scheme that no other pair beats, for each setting, if there is a choice of both.
+    /// The pairs of AQM and scheme that no other pair beats, for each setting, if there are several AQMs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unbeaten_pairs: Vec<PairedSetting>,
 }
@@ -102,7 +104,7 @@ fn summarize_cell(plan: &Plan, cell: &Cell, rows: &[&Row]) -> CellSummary {
         .collect();
     let mut exit_reasons = BTreeMap::new();
     for row in rows.iter().filter(|row| !row.failed()) {
-        let reason = row.exit_reason.clone().unwrap_or_else(|| "transfer-ended".into());
+        let reason = row.exit_reason.clone().unwrap_or_else(|| NO_EXIT.into());
         *exit_reasons.entry(reason).or_insert(0) += 1;
     }
     let has_others = *plan.competitors[cell.competitor].on(cell.transport) != Competitor::None;

@@ -82,7 +82,10 @@ pub(super) fn table(report: &Report, names: &Names) -> Table {
     let has_late = cells.iter().any(|c| finite(c.extra_fct_ms.mean).is_some());
     let varied = names.varied();
     let varies = |axis: Axis| varied.contains(&axis);
-    let is_common = |axis: &Axis| !varies(*axis) && cells.iter().any(|cell| !axis.value(cell).is_empty());
+    // A scheme's own congestion avoidance is in its name.
+    let is_own = |axis: &Axis| *axis == Axis::Avoidance && cells.iter().any(|cell| cell.scheme.contains("avoidance="));
+    let is_common =
+        |axis: &Axis| !varies(*axis) && !is_own(axis) && cells.iter().any(|cell| !axis.value(cell).is_empty());
     let common = COMMON.into_iter().filter(is_common);
     let counts = distinct(cells.iter().map(|cell| cell.n.to_string()));
     let mut everywhere: Vec<_> = common.map(|axis| (axis.title(), axis.value(&cells[0]).to_owned())).collect();

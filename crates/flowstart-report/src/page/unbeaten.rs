@@ -29,6 +29,7 @@ pub(super) fn rows(groups: &[Group<'_>]) -> Vec<Unbeaten> {
             if known.len() < 3 {
                 continue;
             }
+            let has_aqms = known.iter().any(|(cell, _)| cell.aqm != known[0].0.aqm);
             let unit = known.iter().find_map(|(cell, _)| harm(cell)).map(|(_, unit)| unit);
             let (mut schemes, mut within_noise) = (Vec::new(), Vec::new());
             for (cell, own) in &known {
@@ -38,7 +39,8 @@ pub(super) fn rows(groups: &[Group<'_>]) -> Vec<Unbeaten> {
                     Some(unit) => format!("{}\u{a0}{unit}", Format::Plain.show(own[1].mean)),
                     None => Format::Percent.show(own[1].mean),
                 };
-                let entry = format!("{} ({factor}; {cost})", cell.scheme);
+                let scheme = if has_aqms { &format!("{} + {}", cell.aqm, cell.scheme) } else { &cell.scheme };
+                let entry = format!("{scheme} ({factor}; {cost})");
                 if !known.iter().any(|(_, other)| beats(*other, *own)) {
                     schemes.push(entry);
                 } else if !known.iter().any(|(_, other)| beats_surely(*other, *own)) {

@@ -201,8 +201,16 @@ fn everywhere(plan: &Plan, all: &[(Cell, &CellSummary)], reps: u32) -> String {
         let common = short_names(&axis.texts(plan)).map(|(_, common)| common);
         parts.extend(common.map(|common| format!("{} {common},..", title(plan, axis))));
     }
+    parts.extend(noise(plan));
     parts.push(if reps == 1 { "1 repetition".to_owned() } else { format!("{reps} repetitions") });
     parts.join(", ")
+}
+
+/// The noise of the hosts, if it is the same on all links: what makes repetitions differ.
+fn noise(plan: &Plan) -> Option<String> {
+    let jitter = plan.links.first()?.access_jitter?;
+    let is_same = plan.links.iter().all(|link| link.access_jitter == Some(jitter));
+    is_same.then(|| format!("host noise up to {}", jitter.amplitude))
 }
 
 /// The columns of numbers, those that matter most first.

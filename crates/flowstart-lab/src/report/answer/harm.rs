@@ -54,9 +54,18 @@ pub(super) fn felt_by_people(plan: &Plan, summary: &Summary, axis: &'static Axis
     };
     let cells = plan.cells();
     let at_worst = |place: usize| {
-        let own = cells.iter().filter(|cell| axis.place(**cell) == place);
-        let values: Vec<f64> = own.filter_map(|cell| measure.mean(&summary.cells[cell.index])).collect();
-        Some(in_words(measure, measure.worst(&values)?))
+        let own = cells.iter().filter(|cell| axis.place(**cell) == place).map(|cell| &summary.cells[cell.index]);
+        let values: Vec<(f64, &CellSummary)> = own.filter_map(|cell| Some((measure.mean(cell)?, cell))).collect();
+        let worst = measure.worst(&values.iter().map(|(value, _)| *value).collect::<Vec<_>>())?;
+        let (_, cell) = values.into_iter().find(|(value, _)| *value == worst)?;
+        let interval = match measure.ci95(cell) {
+            Some([low, high]) if low < high => {
+                let [low, high] = [low.max(0.0), high].map(|end| in_words(measure, end));
+                format!(" ({} to {high})", low.trim_end_matches(" %"))
+            }
+            _ => String::new(),
+        };
+        Some(format!("{}{interval}", in_words(measure, worst)))
     };
     let when = if cells.len() > axis.length(plan) { ", at worst" } else { "" };
     Some(format!("{what}{when}: {}.", listed_by_value(plan, axis, at_worst)?))

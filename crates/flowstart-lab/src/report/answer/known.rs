@@ -8,8 +8,8 @@ use crate::study::plan::Plan;
 /// What a scheme senses that starts as if it knew nothing.
 const NOTHING: &str = "nothing";
 
-/// What each kind of scheme that is compared starts from, and how true that is in these runs; `None` if no scheme senses
-/// anything, or if they are too many for a sentence.
+/// What each kind of scheme starts from, and how true that is in these runs; `None` if no scheme senses anything, or if
+/// they are too many for a sentence.
 pub(super) fn known(plan: &Plan) -> Option<String> {
     let mut parts: Vec<String> = Vec::new();
     for scheme in plan.schemes.iter().map(PerTransport::first) {
@@ -30,6 +30,8 @@ pub(super) fn known(plan: &Plan) -> Option<String> {
         (true, true) => "Hints are those of the links' options; other rates that are known",
         (true, false) => "Rates that are known",
     };
-    let known = format!("{rates} are the link's, and earlier connections had it for themselves.");
+    let is_varied = |link: &Link| link.trace.is_some() || link.varies.rate.is_some() || link.varies.delay.is_some();
+    let whose = if plan.links.iter().any(is_varied) { "the means of the link" } else { "the link's" };
+    let known = format!("{rates} are {whose}, and earlier connections were alone on it.");
     Some(format!("What they start from: {}. {known}", parts.join("; ")))
 }

@@ -9,11 +9,13 @@ use super::{carried, verbs};
 use crate::results::cell_summary::{CellSummary, Comparison};
 use crate::results::comparison::WASTE;
 use crate::results::harm::HarmIn;
-use crate::results::summary::Summary;
+use crate::results::summary::{NO_EXIT, Summary};
 use crate::study::plan::{AXES, Axis, Cell, Plan};
 
 /// What comparisons show most of which are unclear.
 const UNCLEAR: &str = "no clear difference";
+/// The part of the bytes by which a setting has to exceed the median to be named.
+const MUCH_MORE: f64 = 0.02;
 /// A value gains by waste where more than one in this many of its gains does.
 const WASTEFUL: usize = 4;
 
@@ -29,6 +31,8 @@ pub(super) struct Standing<'a> {
     range: [f64; 2],
     /// The median of the extra bytes, as a part of what the first one sends.
     bytes: Option<f64>,
+    /// Their largest value.
+    most_bytes: Option<f64>,
     /// The median of the extra bytes, as a part of the payload.
     waste: Option<f64>,
     /// The median of the bytes sent twice, as a part of the payload.
@@ -76,6 +80,7 @@ impl<'a> Standing<'a> {
             middle,
             range: [speedups.iter().copied().reduce(f64::min)?, speedups.iter().copied().reduce(f64::max)?],
             bytes: median(&bytes),
+            most_bytes: bytes.iter().copied().reduce(f64::max),
             waste: median(&waste),
             twice: median(&twice),
             harm: Harm::of(HarmIn::of(plan), compared.into_iter()),
@@ -222,11 +227,7 @@ impl<'a> Standing<'a> {
             _ => String::new(),
         };
         let basis = self.basis(plan);
-        let bytes = self.bytes.map_or(String::new(), |bytes| match bytes * 100.0 {
-            percent if percent.abs() < 0.05 => ", for as many bytes".to_owned(),
-            percent if percent > 0.0 => format!(", for {percent:.1} % more bytes"),
-            percent => format!(", for {:.1} % fewer bytes", -percent),
-        });
+        let bytes = self.bytes_sent();
         let harm = self.harm.as_ref().map_or(String::new(), |harm| format!("; {}", harm.words(baseline)));
         match self.verdict {
             Verdict::Same => format!("{name} makes no difference{}: {}.", on(&place), self.same()),
@@ -257,7 +258,24 @@ impl<'a> Standing<'a> {
     }
 
     fn same(&self) -> String {
-        format!("every repetition is the same as with {}", self.baseline)
+        let reasons = || self.cells.iter().flat_map(|(_, cell, _)| cell.exit_reasons.keys());
+        let never_left = reasons().next().is_some() && reasons().all(|reason| reason == NO_EXIT);
+        let startup = if never_left { ", and no transfer left startup" } else { "" };
+        format!("every repetition is the same as with {}{startup}", self.baseline)
+    }
+
+    /// How many bytes more or less are sent, and at most, if that is much more than in the median.
+    fn bytes_sent(&self) -> String {
+        let Some((bytes, most)) = self.bytes.zip(self.most_bytes) else { return String::new() };
+        let said = match bytes * 100.0 {
+            percent if percent.abs() < 0.05 => ", for as many bytes".to_owned(),
+            percent if percent > 0.0 => format!(", for {percent:.1} % more bytes"),
+            percent => format!(", for {:.1} % fewer bytes", -percent),
+        };
+        match most > bytes + MUCH_MORE {
+            true => format!("{said}, at most {} more", percent(most)),
+            false => said,
+        }
     }
 
     /// A short sentence about this value. `fastest` is the speed-up of the one that is offered.

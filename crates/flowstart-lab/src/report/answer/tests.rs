@@ -54,7 +54,7 @@ fn what_schemes_start_from_is_said_of_those_that_sense_something() {
     assert_eq!(
         last("lte", &["slow-start", "blitzstart", "blitzstart:estimate=1.5"]),
         "What they start from: blitzstart the client's bandwidth hint and the RTT. Rates that are known \
-         are the link's, and earlier connections had it for themselves."
+         are the link's, and earlier connections were alone on it."
     );
     assert!(last("lte,hint=5mbit", &["slow-start", "blitzstart"]).contains("Hints are those of the links' options; "));
     assert!(last("lte", &["slow-start", "hystart"]).starts_with("Intervals are "));
@@ -117,8 +117,10 @@ fn harm_to_others_is_what_they_deliver_less() {
 fn a_scheme_that_makes_no_difference_is_said_to_make_none() {
     let answer = answer_to(&["lte"], &["70KB"], &["slow-start", "slow-start:iw=10"], "none");
     let same = "slow-start:iw=10 makes no difference to a 70KB transfer on lte: every repetition is the same as with \
-                slow-start.";
+                slow-start, and no transfer left startup.";
     assert_eq!(answer[0], same);
+    let left = answer_to(&["lte"], &["2MB"], &["slow-start", "slow-start:iw=10"], "none");
+    assert!(left[0].ends_with(": every repetition is the same as with slow-start."), "{left:?}");
 }
 
 #[test]

@@ -20,21 +20,19 @@ pub(super) fn lines(entries: &[Entry], width: usize) -> String {
     entries.iter().map(|entry| line(entry).trim_end().to_owned()).collect::<Vec<_>>().join("\n")
 }
 
-/// As many whole words as there is room for.
+/// As many whole words as there is room for, or whole parts of a list without spaces.
 fn cut(text: &str, room: usize) -> String {
     if text.chars().count() <= room {
         return text.to_owned();
     }
     let mut short = String::new();
-    for word in text.split(' ') {
-        if short.chars().count() + 1 + word.chars().count() + 2 > room {
+    for part in text.split_inclusive([' ', ',']) {
+        if short.chars().count() + part.trim_end().chars().count() + 2 > room {
             break;
         }
-        if !short.is_empty() {
-            short.push(' ');
-        }
-        short += word;
+        short += part;
     }
+    let short = short.trim_end();
     format!("{} …", short.trim_end_matches([',', ';', ':']))
 }
 
@@ -134,6 +132,7 @@ mod tests {
         assert_eq!(cut("one two three", 13), "one two three");
         assert_eq!(cut("one, two three", 12), "one, two …");
         assert_eq!(cut("one, two three", 8), "one …");
+        assert_eq!(cut("one=1,two=2,three=3", 14), "one=1,two=2 …");
         assert_eq!(cut("onetwothree", 5), " …");
     }
 }
