@@ -43,7 +43,9 @@ pub fn execute_watched(
     let pool = threads(jobs.min(work.len().max(1)))?;
     let kept = Mutex::new(Kept::default());
     let fresh: Vec<Vec<Row>> = pool.install(|| {
+        // Settings differ much in cost: no thread keeps several while another one is idle.
         work.par_iter()
+            .with_max_len(1)
             .map(|piece| {
                 let rows = rows_of(plan, *piece, wanted, &kept);
                 done(&rows);
