@@ -93,6 +93,7 @@ mod tests {
         fps: 50,
         key: Duration::from_millis(1000),
         deadline: Duration::from_millis(150),
+        pace: 2.5,
     };
 
     /// A frame every 20 ms from 0 on, complete after these times in ms, or never (0). All are key frames.

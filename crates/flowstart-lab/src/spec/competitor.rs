@@ -10,7 +10,7 @@ use flowstart_core::time::Duration;
 use flowstart_core::units::{Bytes, Rate};
 use flowstart_sim::traffic::Pattern;
 use flowstart_sim::traffic::arrivals::Sizes;
-use flowstart_sim::traffic::call::Call;
+use flowstart_sim::traffic::call::{Call, PACE};
 use flowstart_sim::traffic::media::{Media, Playout};
 use flowstart_sim::transport::profile::Profile;
 use flowstart_sim::world::requests::Requests;
@@ -137,6 +137,7 @@ pub const FORMS: &[Form] = &[
             Key::new("fps", "frames per second", "frames per second", "30"),
             Key::new("key", "a time", "time between key frames", "1s"),
             Key::new("deadline", "a time", "time until a frame must be shown", "150ms"),
+            Key::new("pace", "1 to 100", "pacing rate of a frame's packets over the mean rate", "2.5"),
             Key::new("count", "1 to 10000", "number of calls", "1"),
         ],
     },
@@ -339,11 +340,12 @@ fn call(spec: &mut Spec<'_>) -> Result<Competitor, InputError> {
     let key = spec.within("key", keys)?.unwrap_or(Duration::from_millis(1000));
     let deadlines = Duration::from_millis(1)..=Duration::from_millis(10_000);
     let deadline = spec.within("deadline", deadlines)?.unwrap_or(Duration::from_millis(150));
+    let pace = spec.within("pace", 1.0..=100.0)?.unwrap_or(PACE);
     let count = count(spec)?.unwrap_or(1);
     spec.finish()?;
     let rate =
         rate.ok_or_else(|| spec.refused("rate is missing, as in call:rate=2.5mbit; allowed is 50kbit to 1gbit"))?;
-    Ok(Competitor::Pattern { count, pattern: Pattern::Call(Call { rate, fps, key, deadline }) })
+    Ok(Competitor::Pattern { count, pattern: Pattern::Call(Call { rate, fps, key, deadline, pace }) })
 }
 
 fn web(field: &str, spec: &mut Spec<'_>, profile: &Profile) -> Result<Competitor, InputError> {
@@ -484,7 +486,10 @@ mod tests {
             panic!("one call")
         };
         assert_eq!((call.fps, call.deadline), (30, Duration::from_millis(150)));
-        assert_eq!(parse("call:rate=2.5mbit,fps=30,key=1s,deadline=150ms,count=1"), parse("call:rate=2.5mbit"));
+        assert_eq!(
+            parse("call:rate=2.5mbit,fps=30,key=1s,deadline=150ms,pace=2.5,count=1"),
+            parse("call:rate=2.5mbit")
+        );
         for text in ["call", "call:fps=30"] {
             let error = parse(text).unwrap_err().to_string();
             assert!(error.contains("rate is missing, as in call:rate=2.5mbit; allowed is 50kbit to 1gbit"), "{error}");
@@ -564,6 +569,8 @@ mod tests {
             "call:rate=1mbit,fps=0",
             "call:rate=1mbit,key=1ms",
             "call:rate=1mbit,deadline=0ms",
+            "call:rate=1mbit,pace=0.9",
+            "call:rate=1mbit,pace=nan",
             "call:rate=1mbit,playout=60ms",
             "short:count=0",
             "short:startup=hystart,avoidance=bbr",

@@ -5,8 +5,9 @@
 //!
 //! References: RFC 8593, "Video Traffic Models for RTP Congestion Control Evaluations" (frames every 33 ms whose
 //! sizes vary with a Laplace distribution; the scale of 0.15 is that of its authors' program `syncodecs`). WebRTC
-//! paces the packets of a frame at 2.5 times the rate (`kDefaultPaceMultiplier`), in packets of 1200 bytes. ITU-T
-//! G.114: a one-way delay of up to 150 ms does not disturb a conversation. W3C, "Identifiers for WebRTC's
+//! paces the packets of a frame at 2.5 times the rate (`kDefaultPaceMultiplier`), in packets of 1200 bytes; present
+//! versions do so only until the receiver's feedback comes, and then pace at 1.1 times
+//! (`kDefaultPaceMultiplierWithSendSideBwe`), of the estimated rate where this model has the encoder's. ITU-T G.114: a one-way delay of up to 150 ms does not disturb a conversation. W3C, "Identifiers for WebRTC's
 //! Statistics API" (`freezeCount`): the picture is frozen if the next frame comes after more than three frames'
 //! time, and at least 150 ms after its own time.
 //!
@@ -22,7 +23,7 @@ use serde::Serialize;
 
 /// Largest payload of a packet.
 pub const PAYLOAD: u32 = 1200;
-/// Packets of a frame leave at this multiple of the call's rate (WebRTC).
+/// The usual [`Call::pace`] (WebRTC without feedback).
 pub const PACE: f64 = 2.5;
 
 /// Size of a key frame over the mean of the others; an assumption.
@@ -47,6 +48,8 @@ pub struct Call {
     pub key: Duration,
     /// A frame is shown if it can be within this time after it was encoded.
     pub deadline: Duration,
+    /// Packets of a frame leave at this multiple of the rate.
+    pub pace: f64,
 }
 
 impl Call {
@@ -67,8 +70,8 @@ impl Call {
     }
 
     /// The rate at which packets leave while a frame is sent.
-    pub fn pace(&self) -> Rate {
-        self.rate.scale(PACE)
+    pub fn pacing_rate(&self) -> Rate {
+        self.rate.scale(self.pace)
     }
 
     /// A picture that stays for so long is frozen.
@@ -193,6 +196,7 @@ mod tests {
         fps: 30,
         key: Duration::from_millis(1000),
         deadline: Duration::from_millis(150),
+        pace: 2.5,
     };
 
     fn ms(millis: u64) -> Duration {

@@ -78,7 +78,7 @@ impl CallSender {
             quick_start: None,
         };
         self.offset += u64::from(len);
-        self.next_packet = now + self.call.pace().time_for(Bytes::new(u64::from(len)));
+        self.next_packet = now + self.call.pacing_rate().time_for(Bytes::new(u64::from(len)));
         network.record(self.flow.index).data_packets += 1;
         let FlowId { index, generation } = self.flow;
         network.transmit(index, generation, Direction::Forward, len + HEADERS, Default::default(), body, None);
