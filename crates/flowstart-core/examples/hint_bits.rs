@@ -29,8 +29,8 @@ fn log_uniform(share: f64) -> f64 {
     libm::pow(10.0, 3.0 * share)
 }
 
-/// The median is 50 Mbit/s, and two thirds of the clients lie within a factor of three: a log-normal distribution,
-/// approximated by the logistic one, whose quantiles have a closed form.
+/// The median is 50 Mbit/s, the logarithms have the logistic distribution, whose quantiles have a closed form, and a
+/// standard deviation of log 3: 72 % of the clients lie within a factor of three of the median.
 fn log_logistic(share: f64) -> f64 {
     let sigma = libm::log(3.0);
     let scale = sigma / 1.8138;

@@ -454,7 +454,23 @@ fn an_edited_number_is_named() {
     let expected = format!("pareto: cells.csv, {}, {column}: 12345.6 is not what was written\n", fields[0]);
     assert_eq!(checked(folder.path()), (false, expected));
 
+    // Of two edited numbers only the lines and the columns are known.
+    let (second, other) = (text.lines().nth(2).unwrap(), titles.split(',').nth(2).unwrap());
+    let mut more: Vec<&str> = second.split(',').collect();
+    more[2] = "12345.6";
+    let edited = text.replacen(row, &fields.join(","), 1).replacen(second, &more.join(","), 1);
+    fs::write(&table, edited).unwrap();
+    let (is_right, says) = checked(folder.path());
+    let places = format!("of {column}, {other} in {}, {}\n", more[0], fields[0]);
+    assert!(!is_right && says.contains("at least 2 numbers") && says.ends_with(&places), "{says}");
+
     fs::write(&table, &text).unwrap();
+    let about = table.with_file_name("record.toml");
+    let command = fs::read_to_string(&about).unwrap();
+    fs::write(&about, command.replacen("flowstart run", "flowstart run -q", 1)).unwrap();
+    assert_eq!(checked(folder.path()), (false, "pareto: record.toml, command: is not the one that was run\n".into()));
+    fs::write(&about, command).unwrap();
+
     let verdict = copied("validate-slides-speedup").join("verdict.json");
     fs::write(&verdict, fs::read_to_string(&verdict).unwrap().replacen(": ", ": 7", 1)).unwrap();
     let (is_right, says) = checked(folder.path());

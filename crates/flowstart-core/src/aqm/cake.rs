@@ -16,7 +16,12 @@
 //! are exact, without dithering. Memory counts bytes on the wire, Linux the memory of packets.
 //!
 //! The limit is its own memory alone, as in Linux, where `sch_cake` is the router's buffer in front of the link. The
-//! link's `buffer`, which bounds every other discipline, does not bound this one: `memlimit` does.
+//! link's `buffer`, which bounds every other discipline, does not bound this one: `memlimit` does. Linux gives
+//! `fq_codel` such a memory, too (32 MiB), so who compares both gives the link of `fq-codel` a buffer as large as this
+//! memory.
+//!
+//! Linux's mode `ingress`, for a queue behind the bottleneck, charges drops to the shaper and raises the target with
+//! the number of flows. It is not here, because the simulated queue is the bottleneck's own.
 //!
 //! Status: worked examples; the law is compared with Linux (`cobalt.rs`), the whole is not.
 
@@ -31,7 +36,7 @@ use crate::time::{Duration, Timestamp};
 use crate::units::{Bytes, Rate};
 
 /// One line for listings.
-pub const SUMMARY: &str = "the home router's: a queue for each flow, served in turn, and COBALT in each";
+pub const SUMMARY: &str = "the home router's: queues for flows, not for hosts, served in turn, and COBALT in each";
 /// The document that defines it.
 pub const REFERENCE: &str = "Høiland-Jørgensen, Täht, Morton, LANMAN 2018; Linux sch_cake";
 

@@ -7,7 +7,8 @@
 //! sizes vary with a Laplace distribution; the scale of 0.15 is that of its authors' program `syncodecs`). WebRTC
 //! paces the packets of a frame at 2.5 times the rate (`kDefaultPaceMultiplier`), in packets of 1200 bytes; present
 //! versions do so only until the receiver's feedback comes, and then pace at 1.1 times
-//! (`kDefaultPaceMultiplierWithSendSideBwe`), of the estimated rate where this model has the encoder's. ITU-T G.114: a one-way delay of up to 150 ms does not disturb a conversation. W3C, "Identifiers for WebRTC's
+//! (`kDefaultPaceMultiplierWithSendSideBwe`), of the estimated rate where this model has the encoder's. ITU-T
+//! G.114: a one-way delay of up to 150 ms does not disturb a conversation. W3C, "Identifiers for WebRTC's
 //! Statistics API" (`freezeCount`): the picture is frozen if the next frame comes after more than three frames'
 //! time, and at least 150 ms after its own time.
 //!

@@ -13,10 +13,10 @@
 //! Differences: a chunk has exactly its rate's bytes. The paper's buffer of 240 s has a reservoir of 90 s and its
 //! highest rate from 216 s on; other buffers have the same parts, but reach the highest rate where they have just room
 //! for a chunk at the latest. Throughput is measured from the request to the last byte; dash.js leaves out the time to
-//! the first byte unless told otherwise (`useDeadTimeLatency`), and averages over more chunks if throughputs differ by
-//! more than 1.3 times. Its rule is silent while the buffer is empty, here it always decides. By default dash.js
-//! switches between this rule and another one, BOLA; here it is alone. The player knows what is offered before the
-//! connection opens, and never gives a chunk up.
+//! the first byte, lowers the rate by that time's part of a chunk instead (`useDeadTimeLatency`), and averages over
+//! more chunks if throughputs differ by more than 1.3 times. Its rule is silent while the buffer is empty, here it
+//! always decides. By default dash.js switches between this rule and another one, BOLA; here it is alone. The player
+//! knows what is offered before the connection opens, and never gives a chunk up.
 //!
 //! Status: worked examples below and in `tests/video.rs`; not compared with another player.
 

@@ -111,7 +111,7 @@ impl Bucket {
     }
 
     /// Whether the packet that arrived last belongs to a launch: it was sent without an answer, and more was sent so
-    /// than any initial window holds. After [`Bucket::add_unasked`].
+    /// than an initial window of RFC 6928 holds. After [`Bucket::add_unasked`].
     fn launches(&self, segment: f64) -> bool {
         self.unasked == self.bytes && self.excess > LAUNCH_PACKETS * segment
     }

@@ -25,8 +25,9 @@
 //!
 //! A launch arrives at a constant rate, and all of it has arrived before a signal could end it. So packets of a launch
 //! beyond half an RTT of queue are dropped, and for ten RTTs the flow gets no more of the queue. Until an RTT is known,
-//! `interval` takes its place. A launch is what no departure has caused, beyond the largest initial window. A mark
-//! would come too late, so these packets are dropped even where ECN is on.
+//! `interval` takes its place. A launch is what no departure has caused, beyond 15 packets: the initial window of RFC
+//! 6928 and half as much again. So an initial window of 32 packets is a launch. A mark would come too late, so these
+//! packets are dropped even where ECN is on.
 //!
 //! `CoDel` ([`super::codel`]) does the rest. Its interval is the measured RTT. It drops nothing while less than four
 //! packets of each active flow wait, because only a timeout would notice such a loss.
