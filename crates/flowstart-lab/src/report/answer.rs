@@ -3,7 +3,7 @@
 //! Everything follows from the verdicts of the comparisons: which value is offered, the verb, and the words beside it.
 
 use flowstart_core::units::Bytes;
-use flowstart_report::Verdict;
+use flowstart_report::{Certainty, Kind, Verdict};
 use flowstart_statistics::median;
 
 use super::{has_web, rtt, web};
@@ -77,18 +77,13 @@ fn compared(plan: &Plan, summary: &Summary, axis: &'static Axis) -> Vec<String> 
     let standings = Standing::of_axis(plan, summary, axis);
     let Some(first) = standings.first() else { return Vec::new() };
     let baseline = first.baseline;
-    let best = standings.iter().position(|standing| standing.verdict == Verdict::Faster);
-    // Without noise nothing is sure, but the numbers are what was asked for.
-    let best = best.or_else(|| {
-        let is_sooner = |standing: &Standing<'_>| standing.verdict == Verdict::Deterministic && standing.middle > 1.0;
-        standings.iter().position(is_sooner)
-    });
+    let best = best(&standings);
     let mut sentences = Vec::new();
     match best {
         Some(best) => sentences.push(standings[best].sentence(plan)),
         None if standings.len() == 1 => sentences.push(first.sentence(plan)),
         None => {
-            let wasteful = standings.iter().any(|standing| standing.verdict == Verdict::FasterByWaste);
+            let wasteful = standings.iter().any(|standing| standing.verdict.kind == Kind::FasterByWaste);
             let what = carried_by_all(plan, summary).map_or(String::new(), |what| format!(" {what}"));
             let throughout = if standings.iter().any(Standing::is_partly) { " throughout" } else { "" };
             let end = if wasteful { ", except by waste" } else { "" };
@@ -109,7 +104,7 @@ fn compared(plan: &Plan, summary: &Summary, axis: &'static Axis) -> Vec<String> 
     let fastest = best.map(|best| standings[best].middle);
     let (named, rest) = others.split_at(others.len().min(MOST_NAMED));
     // Where many are left out, the wasteful ones are not: they look like the answer in tables.
-    let wasteful = rest.iter().filter(|standing| standing.verdict == Verdict::FasterByWaste);
+    let wasteful = rest.iter().filter(|standing| standing.verdict.kind == Kind::FasterByWaste);
     sentences.extend(named.iter().chain(wasteful.take(MOST_NAMED)).map(|standing| standing.short(plan, fastest)));
     sentences.extend(costs(plan, summary, axis));
     sentences.extend(viewing(plan, summary, axis));
@@ -124,6 +119,15 @@ fn compared(plan: &Plan, summary: &Summary, axis: &'static Axis) -> Vec<String> 
     sentences
 }
 
+/// The place of the value that is offered. Without noise nothing is sure, but the numbers are what was asked for.
+fn best(standings: &[Standing<'_>]) -> Option<usize> {
+    let of = |certainty| {
+        let wanted = Verdict { kind: Kind::Faster, certainty };
+        standings.iter().position(|standing| standing.verdict == wanted)
+    };
+    of(Certainty::Interval).or_else(|| of(Certainty::OneRun))
+}
+
 /// What the other axes do whose values are compared, too, each beside the first value of `axis`.
 fn beside(plan: &Plan, summary: &Summary, axis: &'static Axis) -> Vec<String> {
     let held = axis.texts(plan)[0];
@@ -131,8 +135,8 @@ fn beside(plan: &Plan, summary: &Summary, axis: &'static Axis) -> Vec<String> {
     for other in AXES.iter().filter(|other| other.name() != axis.name() && other.length(plan) > 1) {
         let standings = Standing::of_axis(plan, summary, other);
         let Some(Standing { baseline, .. }) = standings.first() else { continue };
-        let said = match standings.iter().find(|standing| standing.verdict == Verdict::Faster) {
-            Some(best) => best.short(plan, None),
+        let said = match best(&standings) {
+            Some(best) => standings[best].short(plan, None),
             None if standings.len() == 1 => standings[0].short(plan, None),
             None => {
                 let (count, plural, verb) = (standings.len(), other.plural, verbs(plan)[0]);
@@ -159,7 +163,9 @@ fn intervals(summary: &Summary, reps: u32) -> Option<String> {
         2 => format!("Intervals are{nominally} {level} and hold for both comparisons at once."),
         several => format!("Intervals are{nominally} {level} and hold for all {several} comparisons at once."),
     };
-    let is_scattered = |versus: &&&Comparison| versus.verdict == Some(Verdict::Unclear) && versus.speedup_ci.is_none();
+    let is_scattered = |versus: &&&Comparison| {
+        versus.verdict == Some(Verdict::of_interval(Kind::Unclear)) && versus.speedup_ci.is_none()
+    };
     Some(match compared.iter().filter(is_scattered).count() {
         0 => sentence,
         1 => format!("{sentence} 1 more varies too much for one."),
@@ -170,17 +176,21 @@ fn intervals(summary: &Summary, reps: u32) -> Option<String> {
 /// How many comparisons ended in which verdict, if there are several.
 fn counts(standings: &[Standing<'_>], baseline: &str) -> Option<String> {
     let verdicts: Vec<Verdict> = standings.iter().flat_map(Standing::verdicts).collect();
-    let said = [
-        (Verdict::Faster, "is faster", "are faster"),
-        (Verdict::FasterByWaste, "is faster by waste", "are faster by waste"),
-        (Verdict::Slower, "is slower", "are slower"),
-        (Verdict::Unclear, "cannot be told apart", "cannot be told apart"),
-        (Verdict::Same, "makes no difference", "make no difference"),
-        (Verdict::Deterministic, "has one distinct run, so no interval", "have one distinct run, so no interval"),
+    let of_interval = |kind| move |one: Verdict| !one.is_deterministic() && one.kind == kind;
+    let [faster, slower, unclear, same] = [Kind::Faster, Kind::Slower, Kind::Unclear, Kind::Same].map(of_interval);
+    let by_waste = |one: Verdict| one.kind == Kind::FasterByWaste;
+    let one_run = |one: Verdict| one.is_deterministic() && !by_waste(one);
+    let said: [(&dyn Fn(Verdict) -> bool, &str, &str); 6] = [
+        (&faster, "is faster", "are faster"),
+        (&by_waste, "is faster by waste", "are faster by waste"),
+        (&slower, "is slower", "are slower"),
+        (&unclear, "cannot be told apart", "cannot be told apart"),
+        (&same, "makes no difference", "make no difference"),
+        (&one_run, "has one distinct run, so no interval", "have one distinct run, so no interval"),
     ];
     let parts: Vec<String> = said
         .into_iter()
-        .filter_map(|(verdict, one, many)| match verdicts.iter().filter(|other| **other == verdict).count() {
+        .filter_map(|(is, one, many)| match verdicts.iter().filter(|verdict| is(**verdict)).count() {
             0 => None,
             1 => Some(format!("1 {one}")),
             2 if verdicts.len() == 2 => Some(format!("both {many}")),

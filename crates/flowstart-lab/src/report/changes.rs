@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use flowstart_core::rng::name_hash;
 use flowstart_report as report;
-use flowstart_report::Verdict;
+use flowstart_report::{Kind, Verdict};
 use flowstart_statistics::{LEVEL, RESAMPLES, bca_mean_difference_paired, mean};
 
 use super::cell_input;
-use crate::results::comparison::{self, Pair, by_repetition, intervals, is_one_run};
+use crate::results::comparison::{self, Pair, by_repetition, intervals};
 use crate::results::felt::felt;
 use crate::results::flows::Row;
 use crate::results::folder::MANIFEST;
@@ -43,7 +43,6 @@ pub fn changes(before: &Stored, after: &Stored, across_versions: bool) -> Result
         let (old, new) = (&old[cell.index], &new[cell.index]);
         let seed = name_hash(&plan.id(&cell));
         let time = &times[cell.index];
-        let (verdict, fct) = judged(time, intervals[cell.index]);
         let difference = |field: fn(&Row) -> Option<f64>| {
             let (old, new): (Vec<f64>, Vec<f64>) = by_repetition(old, new, field).into_iter().flatten().unzip();
             let interval = bca_mean_difference_paired(&old, &new, LEVEL, RESAMPLES, seed);
@@ -52,13 +51,15 @@ pub fn changes(before: &Stored, after: &Stored, across_versions: bool) -> Result
                 ci95: interval.map(|one| [one.interval.low, one.interval.high]),
             }
         };
+        let inflation_delta = difference(|row| Some(row.inflation));
+        let (verdict, fct) = judged(time, intervals[cell.index], inflation_delta.mean.unwrap_or(0.0));
         report::Change {
             before: cell_input(&before.study.plan, &cell, &summaries[0].cells[cell.index], old),
             after: cell_input(plan, &cell, &summaries[1].cells[cell.index], new),
             pairs: time.iter().flatten().count() as u32,
             fct_ratio: fct,
             verdict,
-            inflation_delta: difference(|row| Some(row.inflation)),
+            inflation_delta,
             dropped_delta: difference(|row| Some(row.dropped_packets as f64)),
         }
     });
@@ -126,28 +127,21 @@ fn check(before: &Stored, after: &Stored, across_versions: bool) -> Result<Vec<S
     Err(format!("{a} and {b} answer different questions: {}{more}", differences.join("; ")))
 }
 
-/// What the completion times show: how many times sooner they are after than before, with its interval.
-fn judged(pairs: &[Pair], interval: Option<[f64; 2]>) -> (Option<Verdict>, report::Estimate) {
+/// What the completion times and the bytes sent twice show: how many times sooner they are after than before, with its
+/// interval.
+fn judged(pairs: &[Pair], interval: Option<[f64; 2]>, more_inflation: f64) -> (Option<Verdict>, report::Estimate) {
     let (before, after): (Vec<f64>, Vec<f64>) = pairs.iter().flatten().copied().unzip();
-    let Some(ratio) = mean(&before).zip(mean(&after)).map(|(before, after)| before / after) else {
-        return (None, report::Estimate::default());
-    };
-    let point = report::Estimate { mean: Some(ratio), ci95: None };
-    if before == after {
-        (Some(Verdict::Same), point)
-    } else if is_one_run(pairs) {
-        (Some(Verdict::Deterministic), point)
-    } else {
-        // Bytes have columns of their own.
-        (Some(comparison::verdict(ratio, interval, 0.0)), report::Estimate { ci95: interval, ..point })
-    }
+    let verdict = comparison::verdict(pairs, !before.is_empty() && before == after, interval, more_inflation);
+    let has_interval = verdict.is_some_and(|one| one.kind != Kind::Same && !one.is_deterministic());
+    let mean = mean(&before).zip(mean(&after)).map(|(before, after)| before / after);
+    (verdict, report::Estimate { mean, ci95: interval.filter(|_| has_interval) })
 }
 
 /// The answer in sentences.
 fn answer(cells: &[report::Change]) -> Vec<String> {
     let all = cells.len();
     let count = |is: &dyn Fn(&report::Change) -> bool| cells.iter().filter(|cell| is(cell)).count();
-    let same = count(&|cell| cell.verdict == Some(Verdict::Same));
+    let same = count(&|cell| cell.verdict.is_some_and(|verdict| verdict.kind == Kind::Same));
     let changed: Vec<&report::Change> = cells.iter().filter(|cell| cell.has_changed()).collect();
     let of = |many: usize| if all == 1 { "The cell".to_owned() } else { format!("{many} of {all} cells") };
     if same == all {
@@ -165,10 +159,17 @@ fn answer(cells: &[report::Change]) -> Vec<String> {
         }),
         Some(largest) => {
             let faster = changed.iter().filter(|cell| cell.fct_ratio.mean.is_some_and(|ratio| ratio > 1.0)).count();
+            let by_waste =
+                changed.iter().filter(|cell| cell.verdict.is_some_and(|one| one.kind == Kind::FasterByWaste)).count();
+            let by_waste = match by_waste {
+                0 => String::new(),
+                all if all == faster => " by waste".to_owned(),
+                some => format!(" ({some} by waste)"),
+            };
             let directions = match (faster, changed.len() - faster) {
-                (_, 0) => "faster".to_owned(),
+                (_, 0) => format!("faster{by_waste}"),
                 (0, _) => "slower".to_owned(),
-                (faster, slower) => format!("{faster} faster, {slower} slower"),
+                (faster, slower) => format!("{faster} faster{by_waste}, {slower} slower"),
             };
             let words = largest.in_words();
             let cell = &largest.after.id;
@@ -187,11 +188,11 @@ mod tests {
     use super::*;
     use crate::study::scenario::Scenario;
 
-    fn verdict(before: &[f64], after: &[f64]) -> Option<Verdict> {
+    fn verdict(before: &[f64], after: &[f64], more_inflation: f64) -> Option<Verdict> {
         let pairs: Vec<Pair> = before.iter().zip(after).map(|(before, after)| Some((*before, *after))).collect();
         let text = "link = [\"lte\"]\nsize = [\"70KB\"]\nscheme = [\"slow-start\"]\nreps = 1";
         let plan = Scenario::from_text(text).unwrap().plan(std::path::Path::new(".")).unwrap();
-        judged(&pairs, intervals(&plan, std::slice::from_ref(&pairs))[0]).0
+        judged(&pairs, intervals(&plan, std::slice::from_ref(&pairs))[0], more_inflation).0
     }
 
     #[test]
@@ -199,20 +200,23 @@ mod tests {
         let before: Vec<f64> = (0..20).map(|k| 100.0 + f64::from(k % 7)).collect();
         let times =
             |factor: f64| before.iter().zip(0..).map(|(ms, k)| ms * factor + f64::from(k % 3)).collect::<Vec<_>>();
-        assert_eq!(verdict(&before, &before), Some(Verdict::Same));
-        assert_eq!(verdict(&before, &times(0.8)), Some(Verdict::Faster));
-        assert_eq!(verdict(&before, &times(1.3)), Some(Verdict::Slower));
+        let of_interval = |kind| Some(Verdict::of_interval(kind));
+        assert_eq!(verdict(&before, &before, 0.0), of_interval(Kind::Same));
+        assert_eq!(verdict(&before, &times(0.8), 0.0), of_interval(Kind::Faster));
+        assert_eq!(verdict(&before, &times(0.8), 0.16), of_interval(Kind::FasterByWaste));
+        assert_eq!(verdict(&before, &times(1.3), 0.16), of_interval(Kind::Slower));
         // Half a percent is sure, and does not matter.
-        assert_eq!(verdict(&before, &before.iter().map(|ms| ms * 1.005).collect::<Vec<_>>()), Some(Verdict::Unclear));
-        assert_eq!(verdict(&[100.0; 5], &[90.0; 5]), Some(Verdict::Deterministic));
-        assert_eq!(verdict(&[], &[]), None);
+        let later = before.iter().map(|ms| ms * 1.005).collect::<Vec<_>>();
+        assert_eq!(verdict(&before, &later, 0.0), of_interval(Kind::Unclear));
+        assert_eq!(verdict(&[100.0; 5], &[90.0; 5], 0.0), Some(Verdict::of_one_run(Kind::Faster)));
+        assert_eq!(verdict(&[], &[], 0.0), None);
     }
 
     #[test]
     fn of_two_pairs_little_is_known() {
         // Logarithms 0.2 and 0.3; t with one degree of freedom is 12.7 at 95 %.
         let (before, after) = ([100.0, 100.0], [100.0 * (-0.2_f64).exp(), 100.0 * (-0.3_f64).exp()]);
-        assert_eq!(verdict(&before, &after), Some(Verdict::Unclear));
+        assert_eq!(verdict(&before, &after, 0.0), Some(Verdict::of_interval(Kind::Unclear)));
     }
 
     #[test]
@@ -252,7 +256,7 @@ mod tests {
         assert_ne!(all[0], all[1]);
         for [before, after] in [[0, 1], [1, 0]] {
             let change = changes(&stored[before], &stored[after], false).unwrap().cells.remove(0);
-            assert_eq!((change.verdict, change.pairs), (Some(Verdict::Same), 3));
+            assert_eq!((change.verdict, change.pairs), (Some(Verdict::of_interval(Kind::Same)), 3));
             assert_eq!([change.before.fct_ms.mean, change.after.fct_ms.mean], [all[0]; 2]);
         }
     }

@@ -1,6 +1,6 @@
 //! How a value of an axis compares with the first one, in words.
 
-use flowstart_report::Verdict;
+use flowstart_report::{Certainty, Kind, Verdict};
 use flowstart_statistics::median;
 
 use super::harm::Harm;
@@ -76,7 +76,7 @@ impl<'a> Standing<'a> {
             name: axis.texts(plan)[place],
             baseline: axis.texts(plan)[0],
             axis,
-            verdict: Verdict::Unclear,
+            verdict: Verdict::of_interval(Kind::Unclear),
             middle,
             range: [speedups.iter().copied().reduce(f64::min)?, speedups.iter().copied().reduce(f64::max)?],
             bytes: median(&bytes),
@@ -94,8 +94,8 @@ impl<'a> Standing<'a> {
         self.cells.iter().filter_map(|(.., versus)| versus.verdict)
     }
 
-    fn count(&self, verdict: Verdict) -> usize {
-        self.verdicts().filter(|other| *other == verdict).count()
+    fn count(&self, kind: Kind) -> usize {
+        self.verdicts().filter(|other| other.kind == kind).count()
     }
 
     /// The verdict over all settings: that of the median, if any setting has it.
@@ -103,35 +103,38 @@ impl<'a> Standing<'a> {
         if let [only] = self.verdicts().collect::<Vec<_>>()[..] {
             return only;
         }
-        let of_all = |verdict| self.count(verdict) == self.cells.len();
-        if of_all(Verdict::Same) {
-            return Verdict::Same;
-        }
-        if self.verdicts().all(|verdict| matches!(verdict, Verdict::Same | Verdict::Deterministic)) {
-            return Verdict::Deterministic;
+        let is_of_one_run = |verdict: Verdict| verdict.kind == Kind::Same || verdict.is_deterministic();
+        let certainty = if self.verdicts().all(is_of_one_run) { Certainty::OneRun } else { Certainty::Interval };
+        Verdict { kind: self.kind(), certainty }
+    }
+
+    /// What the settings show together.
+    fn kind(&self) -> Kind {
+        if self.count(Kind::Same) == self.cells.len() {
+            return Kind::Same;
         }
         let [gains, losses, wasteful] = self.signs();
         let most = |count: usize| count * 2 >= self.cells.len();
         if self.middle > 1.0 && losses == 0 && most(gains) {
             let is_waste = self.waste.is_some_and(|waste| waste > WASTE) || wasteful * WASTEFUL > gains;
-            if is_waste { Verdict::FasterByWaste } else { Verdict::Faster }
+            if is_waste { Kind::FasterByWaste } else { Kind::Faster }
         } else if self.middle < 1.0 && gains == 0 && most(losses) {
-            Verdict::Slower
+            Kind::Slower
         } else {
-            Verdict::Unclear
+            Kind::Unclear
         }
     }
 
     /// How many comparisons are faster, how many slower, and how many of the faster ones by waste.
     fn signs(&self) -> [usize; 3] {
-        let wasteful = self.count(Verdict::FasterByWaste);
-        [self.count(Verdict::Faster) + wasteful, self.count(Verdict::Slower), wasteful]
+        let wasteful = self.count(Kind::FasterByWaste);
+        [self.count(Kind::Faster) + wasteful, self.count(Kind::Slower), wasteful]
     }
 
     /// Whether some comparisons show what the whole does not.
     pub(super) fn is_partly(&self) -> bool {
         let [gains, losses, _] = self.signs();
-        self.verdict == Verdict::Unclear && gains + losses > 0
+        self.verdict.kind == Kind::Unclear && gains + losses > 0
     }
 
     /// What some comparisons show and the whole does not: for each value of the one axis that tells gains from losses,
@@ -165,8 +168,9 @@ impl<'a> Standing<'a> {
             let comparisons: Vec<&Comparison> = own.map(|(.., versus)| *versus).collect();
             let count =
                 |is: fn(Verdict) -> bool| comparisons.iter().filter(|versus| versus.verdict.is_some_and(is)).count();
-            let gains = count(|verdict| matches!(verdict, Verdict::Faster | Verdict::FasterByWaste));
-            let (losses, wasteful) = (count(|one| one == Verdict::Slower), count(|one| one == Verdict::FasterByWaste));
+            let gains = count(Verdict::is_gain);
+            let losses = count(|one| one.kind == Kind::Slower);
+            let wasteful = count(|one| one.kind == Kind::FasterByWaste);
             let middle = median(&comparisons.iter().filter_map(|versus| versus.speedup).collect::<Vec<_>>())?;
             let said = match (gains * 2 >= comparisons.len(), losses * 2 >= comparisons.len()) {
                 _ if gains > 0 && losses > 0 => return None,
@@ -198,17 +202,17 @@ impl<'a> Standing<'a> {
 
     /// What is to be known of the numbers: over what they are taken, and why there is no interval.
     fn basis(&self, plan: &Plan) -> String {
-        let deterministic = match (self.verdict, plan.reps) {
-            (Verdict::Deterministic, 1) => " (one repetition: no interval)",
-            (Verdict::Deterministic, _) => " (deterministic, one distinct run)",
+        let deterministic = match (self.verdict.is_deterministic(), plan.reps) {
+            (true, 1) => " (one repetition: no interval)",
+            (true, _) => " (deterministic, one distinct run)",
             _ => "",
         };
         match self.cells.len() {
             1 => deterministic.to_owned(),
             all => {
                 let range = ratio(self.range);
-                let wasteful = match (self.verdict, self.signs()) {
-                    (Verdict::Faster, [.., wasteful]) if wasteful > 0 => format!(", by waste in {wasteful} of {all}"),
+                let wasteful = match (self.verdict.kind, self.signs()) {
+                    (Kind::Faster, [.., wasteful]) if wasteful > 0 => format!(", by waste in {wasteful} of {all}"),
                     _ => String::new(),
                 };
                 let over = settings(plan, self.axis);
@@ -229,13 +233,13 @@ impl<'a> Standing<'a> {
         let basis = self.basis(plan);
         let bytes = self.bytes_sent();
         let harm = self.harm.as_ref().map_or(String::new(), |harm| format!("; {}", harm.words(baseline)));
-        match self.verdict {
-            Verdict::Same => format!("{name} makes no difference{}: {}.", on(&place), self.same()),
-            Verdict::Unclear if self.is_partly() => {
+        match self.verdict.kind {
+            Kind::Same => format!("{name} makes no difference{}: {}.", on(&place), self.same()),
+            Kind::Unclear if self.is_partly() => {
                 let speedup = ratio([self.middle; 2]);
                 format!("{}; {speedup} times as fast{basis}{bytes}{harm}.", self.parts(plan))
             }
-            Verdict::Unclear => {
+            Kind::Unclear => {
                 let speedup = ratio([self.middle; 2]);
                 let interval = self.interval().map_or(String::new(), |ends| format!(" ({})", ratio(ends)));
                 format!(
@@ -243,14 +247,14 @@ impl<'a> Standing<'a> {
                      fast{interval}{basis}{bytes}{harm}."
                 )
             }
-            Verdict::FasterByWaste => {
+            Kind::FasterByWaste => {
                 let against = against(self.middle, self.interval(), baseline);
                 format!("{name} {verb}{place} {against}{basis}, but by waste{}{harm}.", self.waste())
             }
-            Verdict::Faster | Verdict::Slower | Verdict::Deterministic if self.middle >= 1.0 => {
+            Kind::Faster | Kind::Slower if self.middle >= 1.0 => {
                 format!("{name} {verb}{place} {}{basis}{bytes}{harm}.", against(self.middle, self.interval(), baseline))
             }
-            Verdict::Faster | Verdict::Slower | Verdict::Deterministic => {
+            Kind::Faster | Kind::Slower => {
                 let against = against(self.middle, self.interval(), baseline);
                 format!("{name} takes {against} to {infinitive}{place}{basis}{bytes}{harm}.")
             }
@@ -283,22 +287,22 @@ impl<'a> Standing<'a> {
         let Self { name, .. } = self;
         let in_median = if self.cells.len() > 1 { " in the median" } else { "" };
         let interval = self.interval().map_or(String::new(), |ends| format!(" ({})", ratio(ends)));
-        match self.verdict {
-            Verdict::Same => format!("{name} makes no difference: {}.", self.same()),
-            Verdict::Unclear if self.is_partly() => format!("{}.", self.parts(plan)),
-            Verdict::Unclear => {
+        match self.verdict.kind {
+            Kind::Same => format!("{name} makes no difference: {}.", self.same()),
+            Kind::Unclear if self.is_partly() => format!("{}.", self.parts(plan)),
+            Kind::Unclear => {
                 let speedup = ratio([self.middle; 2]);
                 format!(
                     "{name} cannot be told apart from {}: {speedup} times as fast{interval}{in_median}.",
                     self.baseline
                 )
             }
-            Verdict::FasterByWaste => {
+            Kind::FasterByWaste => {
                 let still = if fastest.is_some_and(|fastest| self.middle > fastest) { " still" } else { "" };
                 let speedup = ratio([self.middle; 2]);
                 format!("{name} is faster{still}, {speedup} times{interval}{in_median}{}.", self.waste())
             }
-            Verdict::Faster | Verdict::Slower | Verdict::Deterministic => {
+            Kind::Faster | Kind::Slower => {
                 let verb = if self.middle >= 1.0 { verbs(plan)[0] } else { "takes" };
                 format!("{name} {verb} {}{in_median}.", against(self.middle, self.interval(), self.baseline))
             }

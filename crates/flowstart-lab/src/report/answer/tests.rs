@@ -137,6 +137,15 @@ fn a_run_without_noise_is_called_deterministic() {
 }
 
 #[test]
+fn waste_in_one_distinct_run_is_said_and_never_offered() {
+    let answer = made_up(&[(ONE_RUN, 1.2, [1.2; 2], 0.0), (WASTE_IN_ONE_RUN, 1.6, [1.6; 2], 0.54)]);
+    assert!(answer[0].starts_with("hystart finishes ") && answer[0].contains("(deterministic, one distinct run)"));
+    assert_eq!(answer[1], "blitzstart is faster still, 1.60 times (1.60), at 54 % sent twice.");
+    let answer = made_up(&[(WASTE_IN_ONE_RUN, 1.6, [1.6; 2], 0.54)]);
+    assert!(answer[0].contains(" (deterministic, one distinct run), but by waste, at 54 % sent twice"), "{answer:?}");
+}
+
+#[test]
 fn the_baseline_of_several_aqms_is_the_first_and_is_named() {
     let one = scenario(&["lte"], &["2MB"], &["slow-start"], "cubic");
     let answer = answer_of(&Scenario { aqm: vec!["taildrop".into(), "codel".into()], ..one });
@@ -146,14 +155,18 @@ fn the_baseline_of_several_aqms_is_the_first_and_is_named() {
     assert!(links[0].starts_with("dsl-fast ") && links[0].contains(" than lte ("), "{links:?}");
 }
 
+/// What one distinct run shows.
+const ONE_RUN: Verdict = Verdict { kind: Kind::Faster, certainty: Certainty::OneRun };
+const WASTE_IN_ONE_RUN: Verdict = Verdict { kind: Kind::FasterByWaste, certainty: Certainty::OneRun };
+
 /// A plan with results that are made up: of each scheme its verdict, speed-up, interval and extra bytes.
-fn made_up(of: &[(Verdict, f64, [f64; 2], f64)]) -> Vec<String> {
+fn made_up<V: Copy + Into<Verdict>>(of: &[(V, f64, [f64; 2], f64)]) -> Vec<String> {
     let schemes = ["slow-start", "hystart", "blitzstart", "jump-start", "suss"];
     let plan = scenario(&["lte"], &["70KB"], &schemes[..=of.len()], "none").plan(Path::new(".")).unwrap();
     let mut summary = summarize(&plan, &[]);
     for (cell, (verdict, speedup, interval, twice)) in summary.cells[1..].iter_mut().zip(of) {
         let versus = cell.vs_baseline.as_mut().unwrap();
-        versus.verdict = Some(*verdict);
+        versus.verdict = Some((*verdict).into());
         (versus.speedup, versus.speedup_ci) = (Some(*speedup), Some(*interval));
         versus.inflation_delta = Some(*twice);
         cell.metrics.get_mut("inflation").unwrap().mean = Some(*twice);
@@ -163,7 +176,7 @@ fn made_up(of: &[(Verdict, f64, [f64; 2], f64)]) -> Vec<String> {
 
 #[test]
 fn counts_read_well_for_one_two_and_all() {
-    let (faster, slower) = ((Verdict::Faster, 1.2, [1.1, 1.3], 0.0), (Verdict::Slower, 0.9, [0.85, 0.95], 0.0));
+    let (faster, slower) = ((Kind::Faster, 1.2, [1.1, 1.3], 0.0), (Kind::Slower, 0.9, [0.85, 0.95], 0.0));
     let counted = |of: &[_]| made_up(of).into_iter().find(|note| note.starts_with("Of ")).unwrap();
     assert_eq!(counted(&[faster; 2]), "Of 2 comparisons with slow-start, both are faster.");
     assert_eq!(counted(&[faster; 3]), "Of 3 comparisons with slow-start, all are faster.");
@@ -173,11 +186,11 @@ fn counts_read_well_for_one_two_and_all() {
 
 #[test]
 fn waste_is_named_and_never_offered() {
-    let (better, wasteful) = ((Verdict::Faster, 1.2, [1.1, 1.3], 0.0), (Verdict::FasterByWaste, 1.4, [1.3, 1.5], 1.12));
+    let (better, wasteful) = ((Kind::Faster, 1.2, [1.1, 1.3], 0.0), (Kind::FasterByWaste, 1.4, [1.3, 1.5], 1.12));
     let answer = made_up(&[better, wasteful]);
     assert!(answer[0].starts_with("hystart finishes a 70KB transfer on lte 1.20 times sooner than slow-start"));
     assert_eq!(answer[1], "blitzstart is faster still, 1.40 times (1.30 to 1.50), at 112 % sent twice.");
-    let slower = (Verdict::Slower, 0.9, [0.85, 0.95], 0.0);
+    let slower = (Kind::Slower, 0.9, [0.85, 0.95], 0.0);
     let answer = made_up(&[slower, wasteful]);
     let none =
         "None of the 2 other schemes finishes a 70KB transfer measurably sooner than slow-start, except by waste.";
@@ -194,29 +207,26 @@ fn waste_is_named_and_never_offered() {
 /// unclear.
 #[test]
 fn sentences_follow_verdicts() {
-    let of = |verdict| match verdict {
-        Verdict::Faster => (verdict, 1.3, [1.2, 1.4], 0.0),
-        Verdict::FasterByWaste => (verdict, 1.6, [1.2, 1.9], 0.9),
-        Verdict::Slower => (verdict, 0.7, [0.6, 0.8], 0.0),
-        Verdict::Unclear => (verdict, 1.5, [0.9, 1.9], 0.0),
-        Verdict::Same => (verdict, 1.0, [1.0, 1.0], 0.0),
-        Verdict::Deterministic => (verdict, 1.1, [1.1, 1.1], 0.0),
+    let of = |verdict: Verdict| match verdict.kind {
+        Kind::Faster if verdict == ONE_RUN => (verdict, 1.1, [1.1, 1.1], 0.0),
+        Kind::Faster => (verdict, 1.3, [1.2, 1.4], 0.0),
+        Kind::FasterByWaste => (verdict, 1.6, [1.2, 1.9], 0.9),
+        Kind::Slower => (verdict, 0.7, [0.6, 0.8], 0.0),
+        Kind::Unclear => (verdict, 1.5, [0.9, 1.9], 0.0),
+        Kind::Same => (verdict, 1.0, [1.0, 1.0], 0.0),
     };
-    let all = [
-        Verdict::Faster,
-        Verdict::FasterByWaste,
-        Verdict::Slower,
-        Verdict::Unclear,
-        Verdict::Same,
-        Verdict::Deterministic,
-    ];
-    for number in 0..6_usize.pow(3) {
-        let verdicts = [0, 1, 2].map(|digit| all[number / 6_usize.pow(digit) % 6]);
+    let of_interval = [Kind::Faster, Kind::FasterByWaste, Kind::Slower, Kind::Unclear, Kind::Same];
+    let mut all = of_interval.map(Verdict::of_interval).to_vec();
+    all.extend([ONE_RUN, WASTE_IN_ONE_RUN]);
+    for number in 0..all.len().pow(3) {
+        let verdicts = [0, 1, 2].map(|digit| all[number / all.len().pow(digit) % all.len()]);
         let answer = made_up(&verdicts.map(of));
         let offered = ["hystart", "blitzstart", "jump-start"].iter().position(|name| answer[0].starts_with(name));
         match offered.map(|place| verdicts[place]) {
-            Some(Verdict::Faster) => {}
-            Some(Verdict::Deterministic) => assert!(!verdicts.contains(&Verdict::Faster), "{verdicts:?}"),
+            Some(ONE_RUN) => {
+                assert!(!verdicts.contains(&Verdict::of_interval(Kind::Faster)), "{verdicts:?}");
+            }
+            Some(Verdict { kind: Kind::Faster, .. }) => {}
             Some(other) => panic!("{verdicts:?} offers {other:?}: {answer:?}"),
             None => assert!(answer[0].starts_with("None of the 3 other schemes "), "{answer:?}"),
         }
@@ -224,12 +234,12 @@ fn sentences_follow_verdicts() {
             let about: Vec<&String> =
                 answer.iter().filter(|sentence| sentence.starts_with(&format!("{name} "))).collect();
             let [about] = about[..] else { panic!("{name} in {answer:?}") };
-            let expected = match verdict {
-                Verdict::Faster | Verdict::Deterministic => "sooner than slow-start",
-                Verdict::FasterByWaste => "90 % sent twice",
-                Verdict::Slower => "% longer than slow-start",
-                Verdict::Unclear => "cannot be told apart from slow-start",
-                Verdict::Same => "makes no difference",
+            let expected = match verdict.kind {
+                Kind::Faster => "sooner than slow-start",
+                Kind::FasterByWaste => "90 % sent twice",
+                Kind::Slower => "% longer than slow-start",
+                Kind::Unclear => "cannot be told apart from slow-start",
+                Kind::Same => "makes no difference",
             };
             assert!(about.contains(expected), "{verdict:?}: {about}");
         }
@@ -237,7 +247,11 @@ fn sentences_follow_verdicts() {
 }
 
 /// What the transports say where a scheme has these verdicts and speed-ups, on one setting after the other.
-fn on_transports(transports: &[&str], sizes: &[&str], of: &[(Verdict, f64)]) -> (Vec<String>, Option<String>) {
+fn on_transports<V: Copy + Into<Verdict>>(
+    transports: &[&str],
+    sizes: &[&str],
+    of: &[(V, f64)],
+) -> (Vec<String>, Option<String>) {
     let text = |one: &&str| (*one).to_owned();
     let plan = Scenario {
         transport: transports.iter().map(text).collect(),
@@ -250,7 +264,7 @@ fn on_transports(transports: &[&str], sizes: &[&str], of: &[(Verdict, f64)]) -> 
     for (versus, (verdict, speedup)) in compared.zip(of) {
         // A speed-up of 0 stands for none: no transfer completed.
         if *speedup > 0.0 {
-            (versus.verdict, versus.speedup) = (Some(*verdict), Some(*speedup));
+            (versus.verdict, versus.speedup) = (Some((*verdict).into()), Some(*speedup));
         }
         count += 1;
     }
@@ -263,37 +277,38 @@ const TWO: [&str; 2] = ["model-quic", "model-tcp"];
 #[test]
 fn an_answer_that_depends_on_the_transport_says_so() {
     let of = |first, second| on_transports(&TWO, &["70KB"], &[first, second]);
-    let (answer, said) = of((Verdict::Faster, 1.04), (Verdict::Slower, 1.0 / 1.1));
+    let (answer, said) = of((Kind::Faster, 1.04), (Kind::Slower, 1.0 / 1.1));
     let expected = "The answer depends on the transport: compared with slow-start, jump-start is 1.04 times as fast with \
                     model-quic and takes 10 % longer with model-tcp.";
     assert_eq!(said.as_deref(), Some(expected));
     // It is the first note.
     assert_eq!(answer[1], expected);
-    let (_, said) = of((Verdict::Unclear, 1.01), (Verdict::FasterByWaste, 1.5));
+    let (_, said) = of((Kind::Unclear, 1.01), (Kind::FasterByWaste, 1.5));
     let expected = "The answer depends on the transport: compared with slow-start, jump-start is 1.50 times as fast with \
                     model-tcp and is not measurably faster or slower with model-quic.";
     assert_eq!(said.as_deref(), Some(expected));
-    let (_, said) = of((Verdict::Deterministic, 2.0), (Verdict::Deterministic, 0.4));
+    let one_run = |kind| Verdict::of_one_run(kind);
+    let (_, said) = on_transports(&TWO, &["70KB"], &[(one_run(Kind::Faster), 2.0), (one_run(Kind::Slower), 0.4)]);
     assert!(said.unwrap().ends_with("2.0 times as fast with model-quic and takes 2.5 times as long with model-tcp."));
 }
 
 #[test]
 fn transports_that_agree_are_said_to_agree() {
     let of = |first, second| on_transports(&TWO, &["70KB"], &[first, second]).1;
-    let faster = (Verdict::Faster, 1.2);
-    assert_eq!(of(faster, (Verdict::FasterByWaste, 1.6)).as_deref(), Some("Both transports agree that it is faster."));
-    let slower = (Verdict::Slower, 0.8);
+    let faster = (Kind::Faster, 1.2);
+    assert_eq!(of(faster, (Kind::FasterByWaste, 1.6)).as_deref(), Some("Both transports agree that it is faster."));
+    let slower = (Kind::Slower, 0.8);
     assert_eq!(of(slower, slower).as_deref(), Some("Both transports agree that it is slower."));
-    let neither = of((Verdict::Same, 1.0), (Verdict::Unclear, 1.0));
+    let neither = of((Kind::Same, 1.0), (Kind::Unclear, 1.0));
     assert_eq!(neither.as_deref(), Some("Both transports agree that it is neither measurably faster nor slower."));
     // Neither is faster: nothing that changes the answer, and no agreement.
     let expected = "Only some transports show a loss: compared with slow-start, jump-start is not measurably faster or \
                     slower with model-quic and takes 25 % longer with model-tcp.";
-    assert_eq!(of((Verdict::Unclear, 1.0), slower).as_deref(), Some(expected));
+    assert_eq!(of((Kind::Unclear, 1.0), slower).as_deref(), Some(expected));
     let three = ["model-quic", "model-tcp", "model-quic:pacing=none"];
     let (_, said) = on_transports(&three, &["70KB"], &[faster; 3]);
     assert_eq!(said.as_deref(), Some("All 3 transports agree that it is faster."));
-    let (_, said) = on_transports(&three, &["70KB"], &[faster, (Verdict::Unclear, 0.0), faster]);
+    let (_, said) = on_transports(&three, &["70KB"], &[faster, (Kind::Unclear, 0.0), faster]);
     let expected = "model-quic and model-quic:pacing=none agree that it is faster. With model-tcp no transfer completes in \
                     some comparisons.";
     assert_eq!(said.as_deref(), Some(expected));
@@ -301,8 +316,8 @@ fn transports_that_agree_are_said_to_agree() {
 
 #[test]
 fn of_many_comparisons_the_one_with_the_largest_difference_is_told() {
-    let (faster, much, slower) = ((Verdict::Faster, 1.2), (Verdict::Faster, 3.0), (Verdict::Slower, 0.9));
-    let unclear = (Verdict::Unclear, 1.0);
+    let (faster, much, slower) = ((Kind::Faster, 1.2), (Kind::Faster, 3.0), (Kind::Slower, 0.9));
+    let unclear = (Kind::Unclear, 1.0);
     // The sizes with the one transport, then with the other. A change of sign counts more than a larger factor.
     let (_, said) = on_transports(&TWO, &["5KB", "70KB", "2MB"], &[faster, much, faster, slower, unclear, faster]);
     let expected = "The answer depends on the transport in 2 of 3 comparisons: compared with slow-start, jump-start is \
@@ -317,7 +332,7 @@ fn of_many_comparisons_the_one_with_the_largest_difference_is_told() {
 
 #[test]
 fn one_transport_or_transports_as_such_need_no_such_sentence() {
-    assert_eq!(on_transports(&["model-tcp"], &["70KB"], &[(Verdict::Faster, 1.2)]).1, None);
+    assert_eq!(on_transports(&["model-tcp"], &["70KB"], &[(Kind::Faster, 1.2)]).1, None);
     let plan = Scenario {
         transport: TWO.map(str::to_owned).to_vec(),
         ..scenario(&["lte"], &["70KB"], &["slow-start"], "none")
@@ -329,27 +344,27 @@ fn one_transport_or_transports_as_such_need_no_such_sentence() {
 
 #[test]
 fn what_differs_between_sizes_is_said_of_each() {
-    let cells = |of: &[(Verdict, f64)]| {
+    let cells = |of: &[(Kind, f64)]| {
         let plan = scenario(&["lte"], &["70KB", "2MB", "20MB"], &["slow-start", "jump-start"], "none");
         let plan = plan.plan(Path::new(".")).unwrap();
         let mut summary = summarize(&plan, &[]);
         let compared = summary.cells.iter_mut().filter_map(|cell| cell.vs_baseline.as_mut());
         compared.zip(of).for_each(|(versus, (verdict, speedup))| {
-            (versus.verdict, versus.speedup) = (Some(*verdict), Some(*speedup));
+            (versus.verdict, versus.speedup) = (Some((*verdict).into()), Some(*speedup));
         });
         answer(&plan, &summary)
     };
-    let (faster, slower) = ((Verdict::Faster, 1.6), (Verdict::Slower, 0.7));
-    let mixed = cells(&[faster, (Verdict::Unclear, 1.02), slower]);
+    let (faster, slower) = ((Kind::Faster, 1.6), (Kind::Slower, 0.7));
+    let mixed = cells(&[faster, (Kind::Unclear, 1.02), slower]);
     let expected = "jump-start differs between sizes from slow-start: 1.60 times sooner with 70KB, no clear difference with \
                     2MB and 43 % longer with 20MB; 1.02 times as fast in the median over 3 sizes (speed-up 0.70 to 1.60).";
     assert_eq!(mixed[0], expected);
     // One gain of three is not the whole, and waste never is.
-    let one = cells(&[(Verdict::FasterByWaste, 1.6), (Verdict::Unclear, 1.01), (Verdict::Unclear, 1.01)]);
+    let one = cells(&[(Kind::FasterByWaste, 1.6), (Kind::Unclear, 1.01), (Kind::Unclear, 1.01)]);
     let expected = "jump-start differs between sizes from slow-start: 1.60 times sooner by waste with 70KB, no clear \
                     difference with 2MB and no clear difference with 20MB; 1.01 times as fast";
     assert!(one[0].starts_with(expected), "{one:?}");
-    let wasteful = cells(&[faster, (Verdict::FasterByWaste, 1.5), (Verdict::FasterByWaste, 1.4)]);
+    let wasteful = cells(&[faster, (Kind::FasterByWaste, 1.5), (Kind::FasterByWaste, 1.4)]);
     assert!(wasteful[0].contains(", but by waste"), "{wasteful:?}");
 }
 
