@@ -56,7 +56,7 @@ mod verdict;
 pub use data::{
     CAUSES, Call, Cause, Causes, Cell, Certainty, Change, ChangeReport, Check, CurvePoint, DataFile, Estimate,
     ExampleRun, Kind, Link, Media, Method, OverlayReport, Pair, PairedSetting, PublishedCell, PublishedTable, Report,
-    RunFlow, Samples, Side, Time, TraceEvent, TraceEventKind, TraceReport, TraceVariable, Verdict,
+    RunFlow, Samples, SecondCriterion, Side, Time, TraceEvent, TraceEventKind, TraceReport, TraceVariable, Verdict,
 };
 pub use error::RenderError;
 pub use number::digits_beside_one;

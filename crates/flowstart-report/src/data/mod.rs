@@ -34,7 +34,7 @@ pub use change::{Change, ChangeReport, Side};
 pub use estimate::Estimate;
 pub use link::Link;
 pub use method::{DataFile, Method};
-pub use pairs::{Pair, PairedSetting};
+pub use pairs::{Pair, PairedSetting, SecondCriterion};
 pub use published::{Check, PublishedCell, PublishedTable};
 pub use report::Report;
 pub use run::{ExampleRun, RunFlow};
