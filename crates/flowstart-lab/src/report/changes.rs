@@ -12,7 +12,7 @@ use crate::results::comparison::{self, Pair, by_repetition, intervals};
 use crate::results::felt::felt;
 use crate::results::flows::Row;
 use crate::results::folder::MANIFEST;
-use crate::results::identity::{Part, short};
+use crate::results::identity::{Identity, Part, other_question, short};
 use crate::results::stored::Stored;
 use crate::results::summary::{rows_by_cell, summarize};
 
@@ -39,9 +39,16 @@ pub fn changes(before: &Stored, after: &Stored, across_versions: bool) -> Result
     let times: Vec<Vec<Pair>> = times.collect();
     let intervals = intervals(plan, &times);
     let summaries = [summarize(&before.study.plan, &before_rows), summarize(plan, &after_rows)];
+    let earlier = before.study.plan.cells();
     let cells = plan.cells().into_iter().map(|cell| {
+        let id = plan.id(&cell);
+        let Some(then) = earlier.iter().find(|then| before.study.plan.id(then) == id) else {
+            return Err(format!("{}: has no cell {id}", before.folder.display()));
+        };
         let (old, new) = (&old[cell.index], &new[cell.index]);
-        let seed = name_hash(&plan.id(&cell));
+        let counts = [&summaries[0].cells[then.index], &summaries[1].cells[cell.index]];
+        let is_as_complete = counts[0].n == counts[1].n && counts[0].failed == counts[1].failed;
+        let seed = name_hash(&id);
         let time = &times[cell.index];
         let difference = |field: fn(&Row) -> Option<f64>| {
             let (old, new): (Vec<f64>, Vec<f64>) = by_repetition(old, new, field).into_iter().flatten().unzip();
@@ -52,18 +59,18 @@ pub fn changes(before: &Stored, after: &Stored, across_versions: bool) -> Result
             }
         };
         let inflation_delta = difference(|row| Some(row.inflation));
-        let (verdict, fct) = judged(time, intervals[cell.index], inflation_delta.mean.unwrap_or(0.0));
-        report::Change {
-            before: cell_input(&before.study.plan, &cell, &summaries[0].cells[cell.index], old),
+        let (verdict, fct) = judged(time, is_as_complete, intervals[cell.index], inflation_delta.mean.unwrap_or(0.0));
+        Ok(report::Change {
+            before: cell_input(&before.study.plan, then, &summaries[0].cells[then.index], old),
             after: cell_input(plan, &cell, &summaries[1].cells[cell.index], new),
             pairs: time.iter().flatten().count() as u32,
             fct_ratio: fct,
             verdict,
             inflation_delta,
             dropped_delta: difference(|row| Some(row.dropped_packets as f64)),
-        }
+        })
     });
-    let cells: Vec<report::Change> = cells.collect();
+    let cells = cells.collect::<Result<Vec<report::Change>, String>>()?;
     let side = |stored: &Stored| report::Side {
         folder: stored.folder.display().to_string(),
         version: stored.manifest.version.clone(),
@@ -87,6 +94,13 @@ fn check(before: &Stored, after: &Stored, across_versions: bool) -> Result<Vec<S
         stored.manifest.experiment.clone().ok_or_else(unknown)
     };
     let (old, new) = (identity(before)?, identity(after)?);
+    // The cells are those that the text gives now: an edited text pairs rows that answer other questions.
+    for (stored, then) in [(before, &old), (after, &new)] {
+        let differences = then.edits(&Identity::of(&stored.study.plan));
+        if !differences.is_empty() {
+            return Err(format!("{}: {}", stored.folder.display(), other_question(&differences)));
+        }
+    }
     let is_other_version = old.program != new.program;
     if is_other_version && !across_versions {
         let (old, new) = (old.program, new.program);
@@ -129,9 +143,15 @@ fn check(before: &Stored, after: &Stored, across_versions: bool) -> Result<Vec<S
 
 /// What the completion times and the bytes sent twice show: how many times sooner they are after than before, with its
 /// interval.
-fn judged(pairs: &[Pair], interval: Option<[f64; 2]>, more_inflation: f64) -> (Option<Verdict>, report::Estimate) {
+fn judged(
+    pairs: &[Pair],
+    is_as_complete: bool,
+    interval: Option<[f64; 2]>,
+    more_inflation: f64,
+) -> (Option<Verdict>, report::Estimate) {
     let (before, after): (Vec<f64>, Vec<f64>) = pairs.iter().flatten().copied().unzip();
-    let verdict = comparison::verdict(pairs, !before.is_empty() && before == after, interval, more_inflation);
+    let is_same = is_as_complete && !before.is_empty() && before == after;
+    let verdict = comparison::verdict(pairs, is_same, interval, more_inflation);
     let has_interval = verdict.is_some_and(|one| one.kind != Kind::Same && !one.is_deterministic());
     let mean = mean(&before).zip(mean(&after)).map(|(before, after)| before / after);
     (verdict, report::Estimate { mean, ci95: interval.filter(|_| has_interval) })
@@ -152,10 +172,13 @@ fn answer(cells: &[report::Change]) -> Vec<String> {
     }
     let mut sentences = Vec::new();
     let largest = changed.iter().max_by(|a, b| a.effect().total_cmp(&b.effect()));
+    let incomparable: Vec<&report::Change> = cells.iter().filter(|cell| cell.verdict.is_none()).collect();
     match largest {
-        None => sentences.push(match all {
-            1 => "The completion time did not change measurably by more than 1 %.".to_owned(),
-            _ => format!("No completion time of {all} cells changed measurably by more than 1 %."),
+        None if incomparable.len() == all => {}
+        None => sentences.push(match all - incomparable.len() {
+            1 if all == 1 => "The completion time did not change measurably by more than 1 %.".to_owned(),
+            1 => "In the one cell that can be compared the completion time did not change measurably.".to_owned(),
+            known => format!("No completion time of {known} cells changed measurably by more than 1 %."),
         }),
         Some(largest) => {
             let faster = changed.iter().filter(|cell| cell.fct_ratio.mean.is_some_and(|ratio| ratio > 1.0)).count();
@@ -180,6 +203,20 @@ fn answer(cells: &[report::Change]) -> Vec<String> {
     if same > 0 {
         sentences.push(format!("In {same} cells every repetition takes exactly as long as before."));
     }
+    if let Some(first) = incomparable.first() {
+        let (only, id) = (incomparable.len() == 1, &first.after.id);
+        let which = if only { format!("Of {id}") } else { format!("Of {} cells", incomparable.len()) };
+        let such_as = if only { String::new() } else { format!(", such as {id}") };
+        sentences.push(format!("{which} no repetition completed in both{such_as}, so nothing is compared there."));
+    }
+    for (word, sign) in [("Fewer", -1_i64), ("More", 1)] {
+        let differs = |cell: &&report::Change| (i64::from(cell.after.n) - i64::from(cell.before.n)) * sign > 0;
+        let which: Vec<&report::Change> = cells.iter().filter(differs).collect();
+        let Some(first) = which.first() else { continue };
+        let (id, before, after) = (&first.after.id, first.before.n, first.after.n);
+        let others = if which.len() > 1 { format!(", and in {} other cells", which.len() - 1) } else { String::new() };
+        sentences.push(format!("{word} transfers complete than before: {after} in place of {before} in {id}{others}."));
+    }
     sentences
 }
 
@@ -192,7 +229,7 @@ mod tests {
         let pairs: Vec<Pair> = before.iter().zip(after).map(|(before, after)| Some((*before, *after))).collect();
         let text = "link = [\"lte\"]\nsize = [\"70KB\"]\nscheme = [\"slow-start\"]\nreps = 1";
         let plan = Scenario::from_text(text).unwrap().plan(std::path::Path::new(".")).unwrap();
-        judged(&pairs, intervals(&plan, std::slice::from_ref(&pairs))[0], more_inflation).0
+        judged(&pairs, true, intervals(&plan, std::slice::from_ref(&pairs))[0], more_inflation).0
     }
 
     #[test]
@@ -210,6 +247,26 @@ mod tests {
         assert_eq!(verdict(&before, &later, 0.0), of_interval(Kind::Unclear));
         assert_eq!(verdict(&[100.0; 5], &[90.0; 5], 0.0), Some(Verdict::of_one_run(Kind::Faster)));
         assert_eq!(verdict(&[], &[], 0.0), None);
+    }
+
+    #[test]
+    fn what_has_no_rows_any_more_is_not_called_unchanged() {
+        let cell = |before: u32, after: u32, verdict| report::Change {
+            before: report::Cell { id: "a".into(), n: before, ..report::Cell::default() },
+            after: report::Cell { id: "a".into(), n: after, ..report::Cell::default() },
+            verdict,
+            ..report::Change::default()
+        };
+        let gone = answer(&[cell(5, 0, None)]);
+        let expected = [
+            "Of a no repetition completed in both, so nothing is compared there.",
+            "Fewer transfers complete than before: 0 in place of 5 in a.",
+        ];
+        assert_eq!(gone, expected);
+        let same = cell(5, 5, Some(Verdict::of_interval(Kind::Same)));
+        let of_two = answer(&[same, cell(5, 0, None)]);
+        assert_eq!(of_two[0], "In the one cell that can be compared the completion time did not change measurably.");
+        assert_eq!(of_two[2..], expected);
     }
 
     #[test]
