@@ -275,6 +275,7 @@ fn verdicts_are_told_by_shape_in_the_table_and_in_the_plot() -> Result<(), Rende
         (Verdict::of_interval(Kind::Unclear), "●", "circle"),
         (Verdict::of_interval(Kind::Same), "=", "M-1,-0.7"),
         (Verdict::of_one_run(Kind::Faster), "◆", "diamond"),
+        (Verdict::of_interval(Kind::Negligible), "≈", "M-1,-0.4"),
     ];
     for (place, (verdict, glyph, shape)) in all.into_iter().enumerate() {
         let cell = Cell { speedup: estimate(1.5), verdict: Some(verdict), ..Cell::default() };

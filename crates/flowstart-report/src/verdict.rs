@@ -31,14 +31,18 @@ pub(crate) const HALF: &str = "M0,-1L-1,0.87L1,0.87ZM0.12,-0.42L0.74,0.69L0.12,0
 /// Two bars, as in an equation.
 pub(crate) const EQUAL: &str = "M-1,-0.7L1,-0.7L1,-0.2L-1,-0.2ZM-1,0.2L1,0.2L1,0.7L-1,0.7Z";
 
+/// Two bars that do not lie straight.
+pub(crate) const ALMOST: &str = "M-1,-0.4L0.9,-0.9L1,-0.4L-0.9,0.1ZM-1,0.6L0.9,0.1L1,0.6L-0.9,1.1Z";
+
 /// The looks, in the order of legends.
-pub(crate) const LOOKS: [Look; 6] = [
+pub(crate) const LOOKS: [Look; 7] = [
     look(0, "▲", "faster", "triangle-up", "#0072B2", "better", "faster than the baseline"),
     look(1, "◭", "waste", HALF, "#B35900", "waste", "faster, but by sending much twice"),
     look(2, "▼", "slower", "triangle-down", "#D55E00", "worse", "slower than the baseline"),
     look(3, "●", "unclear", "circle", "#777777", "unclear", "cannot be told apart from the baseline"),
     look(4, "=", "same", EQUAL, "#777777", "unclear", "the same as the baseline in every run"),
     look(5, "◆", "one run", "diamond", "#000000", "plain", "one distinct run: no interval"),
+    look(6, "≈", "1 % at most", ALMOST, "#777777", "unclear", "differs from the baseline by 1 % at most"),
 ];
 
 const fn look(
@@ -60,6 +64,7 @@ pub(crate) fn look_of(verdict: Verdict) -> &'static Look {
         _ if verdict.is_deterministic() => 5,
         Kind::Faster => 0,
         Kind::Slower => 2,
+        Kind::Negligible => 6,
         Kind::Unclear => 3,
         Kind::Same => 4,
     }]
@@ -91,8 +96,9 @@ mod tests {
 
     #[test]
     fn waste_looks_like_waste_in_one_run_too() {
-        let of_one_run = [Kind::Faster, Kind::FasterByWaste, Kind::Slower, Kind::Unclear, Kind::Same];
+        let of_one_run = [Kind::Faster, Kind::FasterByWaste, Kind::Slower, Kind::Negligible, Kind::Same];
         let glyphs = of_one_run.map(|kind| look_of(Verdict::of_one_run(kind)).glyph);
         assert_eq!(glyphs, ["◆", "◭", "◆", "◆", "="]);
+        assert_eq!(Verdict::of_interval(Kind::Negligible).mark(), "≈ 1 % at most");
     }
 }

@@ -8,6 +8,8 @@ use flowstart_statistics::median;
 
 use super::{has_web, rtt, web};
 use crate::results::cell_summary::{CellSummary, Comparison};
+use crate::results::felt::felt;
+use crate::results::harm::HarmIn;
 use crate::results::summary::Summary;
 use crate::spec::application::Felt;
 use crate::study::plan::{AXES, Axis, Cell, Plan};
@@ -18,14 +20,15 @@ mod standing;
 mod transports;
 mod words;
 
-use harm::felt_by_people;
+use harm::{best_for_people, felt_by_people};
 use known::known;
 use standing::Standing;
 pub(super) use transports::transports;
 use words::{MOST_NAMED, listed, listed_by_value, percent};
 
-/// From this many comparisons for each repetition on, simultaneous intervals are narrower than they should be.
-const MANY_FOR_REPETITION: usize = 5;
+/// How often simultaneous intervals of several comparisons contain all their values from fewer repetitions than this,
+/// in percent: of 50 comparisons and of 5, as [`flowstart_statistics::simultaneous_ratios`] was measured.
+const COVERAGE: [(usize, [u32; 2]); 3] = [(5, [81, 91]), (10, [85, 92]), (20, [91, 93])];
 
 /// The answer: a sentence about the best value of the compared axis; whether it depends on the transport; then notes
 /// about the others, costs and counts.
@@ -57,18 +60,33 @@ pub(super) fn without_transports(plan: &Plan, summary: &Summary) -> Vec<String> 
     sentences
 }
 
-/// The completion time where nothing is compared.
+/// The time that users notice where nothing is compared.
 fn alone(plan: &Plan, cell: &CellSummary) -> Option<String> {
-    let fct = cell.metrics.get("fct_ms").and_then(|metric| metric.mean)?;
-    let of_transfers = !feels(plan, Felt::Objects) && !feels(plan, Felt::Start) && !has_web(plan);
-    of_transfers.then(|| {
-        format!(
-            "{} finishes {} on {} in {fct:.0} ms, {:.2} times the physical limit.",
-            cell.scheme,
-            carried(cell),
-            cell.link,
-            fct / cell.ideal_fct_ms
-        )
+    let of_plan = *plan.cells().first()?;
+    let mean = |name: &str| cell.metrics.get(name).and_then(|metric| metric.mean);
+    let (scheme, link, what) = (&cell.scheme, &cell.link, carried(cell));
+    let time = mean(felt(plan, &of_plan).0)?;
+    let felt = plan.sizes[of_plan.size].value.objects().map(|application| application.felt());
+    Some(match felt {
+        _ if has_web(plan) => {
+            format!("{scheme} completes a connection of {what} on {link} in {time:.0} ms in the mean.")
+        }
+        None | Some(Felt::Completion) => {
+            let factor = time / cell.ideal_fct_ms;
+            format!("{scheme} finishes {what} on {link} in {time:.0} ms, {factor:.2} times the physical limit.")
+        }
+        Some(Felt::Objects) => {
+            let worst = mean("worst_object_fct_ms").map_or(String::new(), |worst| format!(", the worst {worst:.0} ms"));
+            format!("{scheme} delivers {what} on {link}: an object takes {time:.0} ms in the mean{worst}.")
+        }
+        Some(Felt::Start) => {
+            let stalls = mean("stalled_ms").map_or(String::new(), |stalled| match stalled {
+                none if none < 0.5 => " and never stalls".to_owned(),
+                some => format!(" and stalls for {some:.0} ms"),
+            });
+            let rate = mean("video_mbps").map_or(String::new(), |rate| format!(", at {rate:.2} Mbit/s"));
+            format!("{scheme} shows the first picture of {what} on {link} after {time:.0} ms{stalls}{rate}.")
+        }
     })
 }
 
@@ -95,6 +113,15 @@ fn compared(plan: &Plan, summary: &Summary, axis: &'static Axis) -> Vec<String> 
             ));
         }
     }
+    // Who is offered an AQM or a scheme beside people must read what they meet, whatever the best time is.
+    let is_choice = axis.name() == "aqm" || plan.aqms.len() < 2;
+    let says_all = standings.len() == 1 && is_choice && HarmIn::of(plan).is_felt();
+    if let Some(clause) = best_for_people(plan, summary, axis).filter(|_| !says_all)
+        && let Some(headline) = sentences.first_mut()
+    {
+        headline.truncate(headline.trim_end_matches('.').len());
+        headline.push_str(&format!("; {clause}."));
+    }
     let others: Vec<&Standing<'_>> = standings
         .iter()
         .enumerate()
@@ -114,7 +141,8 @@ fn compared(plan: &Plan, summary: &Summary, axis: &'static Axis) -> Vec<String> 
     }
     sentences.extend(counts(&standings, baseline));
     sentences.extend(beside(plan, summary, axis));
-    sentences.extend(intervals(summary, plan.reps));
+    sentences.extend(intervals(summary));
+    sentences.extend(few_repetitions(summary));
     sentences.extend(known(plan));
     sentences
 }
@@ -151,12 +179,11 @@ fn beside(plan: &Plan, summary: &Summary, axis: &'static Axis) -> Vec<String> {
 }
 
 /// What holds for the intervals of all comparisons.
-fn intervals(summary: &Summary, reps: u32) -> Option<String> {
+fn intervals(summary: &Summary) -> Option<String> {
     let compared: Vec<&Comparison> = summary.cells.iter().filter_map(|cell| cell.vs_baseline.as_ref()).collect();
     let with = compared.iter().filter(|versus| versus.speedup_ci.is_some()).count();
     let level = percent(compared.first()?.level);
-    // Max-t intervals of many comparisons contain their values less often from few repetitions.
-    let nominally = if with > MANY_FOR_REPETITION * reps as usize { " nominally" } else { "" };
+    let nominally = if coverage(summary).is_some() { " nominally" } else { "" };
     let sentence = match with {
         0 => return None,
         1 => format!("Intervals are{nominally} {level}."),
@@ -173,24 +200,46 @@ fn intervals(summary: &Summary, reps: u32) -> Option<String> {
     })
 }
 
+/// What the intervals of several comparisons are worth that stand on few repetitions: the fewest that any of them has,
+/// and how often such intervals contain all values.
+fn coverage(summary: &Summary) -> Option<(usize, [u32; 2])> {
+    let with = summary.cells.iter().filter(|cell| cell.vs_baseline.as_ref().is_some_and(|v| v.speedup_ci.is_some()));
+    let repetitions: Vec<usize> = with.map(|cell| cell.distinct).filter(|distinct| *distinct > 1).collect();
+    let fewest = repetitions.iter().copied().min().filter(|_| repetitions.len() > 1)?;
+    COVERAGE.into_iter().find(|(below, _)| fewest < *below).map(|(_, percent)| (fewest, percent))
+}
+
+fn few_repetitions(summary: &Summary) -> Option<String> {
+    let (repetitions, [low, high]) = coverage(summary)?;
+    Some(format!("With {repetitions} repetitions such intervals are more like {low} to {high} %."))
+}
+
 /// How many comparisons ended in which verdict, if there are several.
 fn counts(standings: &[Standing<'_>], baseline: &str) -> Option<String> {
     let verdicts: Vec<Verdict> = standings.iter().flat_map(Standing::verdicts).collect();
-    let of_interval = |kind| move |one: Verdict| !one.is_deterministic() && one.kind == kind;
-    let [faster, slower, unclear, same] = [Kind::Faster, Kind::Slower, Kind::Unclear, Kind::Same].map(of_interval);
-    let by_waste = |one: Verdict| one.kind == Kind::FasterByWaste;
-    let one_run = |one: Verdict| one.is_deterministic() && !by_waste(one);
-    let said: [(&dyn Fn(Verdict) -> bool, &str, &str); 6] = [
-        (&faster, "is faster", "are faster"),
-        (&by_waste, "is faster by waste", "are faster by waste"),
-        (&slower, "is slower", "are slower"),
-        (&unclear, "cannot be told apart", "cannot be told apart"),
-        (&same, "makes no difference", "make no difference"),
-        (&one_run, "has one distinct run, so no interval", "have one distinct run, so no interval"),
+    // The places are those of what is said. Waste is said of one run, too.
+    let place = |verdict: Verdict| match verdict.kind {
+        Kind::FasterByWaste => 1,
+        _ if verdict.is_deterministic() => 6,
+        Kind::Faster => 0,
+        Kind::Slower => 2,
+        Kind::Negligible => 3,
+        Kind::Unclear => 4,
+        Kind::Same => 5,
+    };
+    let said = [
+        ("is faster", "are faster"),
+        ("is faster by waste", "are faster by waste"),
+        ("is slower", "are slower"),
+        ("differs by 1 % at most", "differ by 1 % at most"),
+        ("cannot be told apart", "cannot be told apart"),
+        ("makes no difference", "make no difference"),
+        ("has one distinct run, so no interval", "have one distinct run, so no interval"),
     ];
     let parts: Vec<String> = said
         .into_iter()
-        .filter_map(|(is, one, many)| match verdicts.iter().filter(|verdict| is(**verdict)).count() {
+        .enumerate()
+        .filter_map(|(k, (one, many))| match verdicts.iter().filter(|verdict| place(**verdict) == k).count() {
             0 => None,
             1 => Some(format!("1 {one}")),
             2 if verdicts.len() == 2 => Some(format!("both {many}")),
@@ -242,11 +291,6 @@ fn verbs(plan: &Plan) -> [&'static str; 2] {
         Some(Felt::Objects) => ["delivers", "deliver"],
         _ => ["finishes", "finish"],
     }
-}
-
-/// Whether any flows are felt by this time.
-fn feels(plan: &Plan, felt: Felt) -> bool {
-    plan.sizes.iter().filter_map(|size| size.value.objects()).any(|application| application.felt() == felt)
 }
 
 /// The traffic of a cell's flows, in words.

@@ -244,7 +244,7 @@ mod tests {
         assert_eq!(verdict(&before, &times(1.3), 0.16), of_interval(Kind::Slower));
         // Half a percent is sure, and does not matter.
         let later = before.iter().map(|ms| ms * 1.005).collect::<Vec<_>>();
-        assert_eq!(verdict(&before, &later, 0.0), of_interval(Kind::Unclear));
+        assert_eq!(verdict(&before, &later, 0.0), of_interval(Kind::Negligible));
         assert_eq!(verdict(&[100.0; 5], &[90.0; 5], 0.0), Some(Verdict::of_one_run(Kind::Faster)));
         assert_eq!(verdict(&[], &[], 0.0), None);
     }

@@ -118,8 +118,11 @@ pub fn verdict(pairs: &[Pair], is_same: bool, interval: Option<[f64; 2]>, more_i
 /// What a speed-up shows that is known to lie in a range.
 fn kind(speedup: f64, range: Option<[f64; 2]>, more_inflation: f64) -> Kind {
     let Some([low, high]) = range else { return Kind::Unclear };
-    if (speedup - 1.0).abs() <= LEAST_EFFECT || (low <= 1.0 && high >= 1.0) {
+    // A range without width is known.
+    if low <= 1.0 && high >= 1.0 && low < high {
         Kind::Unclear
+    } else if (speedup - 1.0).abs() <= LEAST_EFFECT {
+        Kind::Negligible
     } else if high < 1.0 {
         Kind::Slower
     } else if more_inflation > WASTE {
@@ -236,7 +239,10 @@ mod tests {
         assert_eq!(verdict(0.9, Some([0.8, 0.95]), 0.5), Kind::Slower);
         assert_eq!(verdict(1.2, Some([0.99, 1.4]), 0.0), Kind::Unclear);
         // Sure, but 1 % at most.
-        assert_eq!(verdict(1.009, Some([1.005, 1.013]), 0.0), Kind::Unclear);
+        assert_eq!(verdict(1.009, Some([1.005, 1.013]), 0.0), Kind::Negligible);
+        assert_eq!(verdict(0.995, Some([0.993, 0.997]), 0.0), Kind::Negligible);
+        assert_eq!(Verdict::of_interval(Kind::Negligible).word(), "unclear");
+        assert_eq!(verdict(1.009, Some([0.995, 1.013]), 0.0), Kind::Unclear);
         assert_eq!(verdict(1.5, None, 0.0), Kind::Unclear);
     }
 
@@ -251,7 +257,8 @@ mod tests {
         assert_eq!(verdict(120.0, 100.0, 0.0), Kind::Faster);
         assert_eq!(verdict(120.0, 100.0, 0.54), Kind::FasterByWaste);
         assert_eq!(verdict(80.0, 100.0, 0.54), Kind::Slower);
-        assert_eq!(verdict(100.9, 100.0, 0.0), Kind::Unclear);
+        assert_eq!(verdict(100.9, 100.0, 0.0), Kind::Negligible);
+        assert_eq!(verdict(100.0, 100.0, 0.0), Kind::Negligible);
         let same = super::verdict(&[Some((100.0, 100.0)); 3], true, None, 0.0).unwrap();
         assert!(same.kind == Kind::Same && !same.is_deterministic());
         assert_eq!(super::verdict(&[None], false, None, 0.0), None);
@@ -296,6 +303,7 @@ mod tests {
             let is_sure = (low > 1.0 || high < 1.0) && (speedup - 1.0).abs() > LEAST_EFFECT;
             assert_eq!(versus.significant, is_sure, "{versus:?}");
             let expected = match (is_sure, speedup > 1.0, versus.inflation_delta.unwrap() > WASTE) {
+                (false, ..) if low > 1.0 || high < 1.0 => Kind::Negligible,
                 (false, ..) => Kind::Unclear,
                 (true, true, true) => Kind::FasterByWaste,
                 (true, true, false) => Kind::Faster,

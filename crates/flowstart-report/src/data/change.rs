@@ -104,7 +104,7 @@ mod tests {
         // 1 / 0.8 is 25 % more, 1 / 0.9 is 11.1 % and 1 / 0.75 is 33.3 %.
         assert_eq!(change(0.8, 0.75, 0.9, Kind::Slower).in_words(), "takes 25.0 % longer (11.1 to 33.3)");
         assert!(change(1.02, 1.01, 1.03, Kind::Faster).has_changed());
-        assert!(!change(1.005, 1.004, 1.006, Kind::Unclear).has_changed());
+        assert!(!change(1.005, 1.004, 1.006, Kind::Negligible).has_changed());
         // A build that is faster because it sends twice has changed, and says how.
         let wasteful = change(1.5, 1.4, 1.6, Kind::FasterByWaste);
         assert!(wasteful.has_changed());

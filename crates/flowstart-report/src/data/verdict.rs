@@ -23,7 +23,9 @@ pub enum Kind {
     FasterByWaste,
     /// Finishes later, by more than 1 %.
     Slower,
-    /// Cannot be told apart: the interval contains 1, or the effect is at most 1 %.
+    /// Differs for certain, by 1 % at most.
+    Negligible,
+    /// Cannot be told apart: the interval contains 1, or there is none.
     Unclear,
     /// Every repetition is the same as the baseline's: the scheme never acted.
     Same,
@@ -72,7 +74,7 @@ impl Verdict {
             Kind::Faster => "faster",
             Kind::FasterByWaste => "faster-by-waste",
             Kind::Slower => "slower",
-            Kind::Unclear => "unclear",
+            Kind::Negligible | Kind::Unclear => "unclear",
             Kind::Same => "same",
         }
     }

@@ -383,6 +383,7 @@ mod tests {
             (Verdict::of_interval(Kind::FasterByWaste), "◭ waste"),
             (Verdict::of_interval(Kind::Slower), "▼ slower"),
             (Verdict::of_interval(Kind::Unclear), "● unclear"),
+            (Verdict::of_interval(Kind::Negligible), "≈ 1 % at most"),
             (Verdict::of_one_run(Kind::Same), "= same"),
             (Verdict::of_one_run(Kind::Faster), "◆ one run"),
             (Verdict::of_one_run(Kind::FasterByWaste), "◭ waste, one run"),

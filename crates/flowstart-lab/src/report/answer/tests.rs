@@ -105,7 +105,7 @@ fn a_call_that_one_aqm_does_not_protect_is_not_hidden_by_the_others() {
 
 #[test]
 fn harm_to_others_is_what_they_deliver_less() {
-    let answer = answer_to(&["dsl-fast"], &["2MB"], &["slow-start", "hystart"], "cubic");
+    let answer = answer_to(&["dsl-fast"], &["2MB"], &["slow-start", "blitzstart:estimate=4.0"], "cubic");
     assert!(answer[0].contains("2MB transfer") && answer[0].contains("dsl-fast"), "{answer:?}");
     assert!(
         answer[0].contains("; competing flows deliver ") && answer[0].contains(" Mbit less beside it"),
@@ -212,10 +212,11 @@ fn sentences_follow_verdicts() {
         Kind::Faster => (verdict, 1.3, [1.2, 1.4], 0.0),
         Kind::FasterByWaste => (verdict, 1.6, [1.2, 1.9], 0.9),
         Kind::Slower => (verdict, 0.7, [0.6, 0.8], 0.0),
+        Kind::Negligible => (verdict, 0.995, [0.993, 0.996], 0.0),
         Kind::Unclear => (verdict, 1.5, [0.9, 1.9], 0.0),
         Kind::Same => (verdict, 1.0, [1.0, 1.0], 0.0),
     };
-    let of_interval = [Kind::Faster, Kind::FasterByWaste, Kind::Slower, Kind::Unclear, Kind::Same];
+    let of_interval = [Kind::Faster, Kind::FasterByWaste, Kind::Slower, Kind::Negligible, Kind::Unclear, Kind::Same];
     let mut all = of_interval.map(Verdict::of_interval).to_vec();
     all.extend([ONE_RUN, WASTE_IN_ONE_RUN]);
     for number in 0..all.len().pow(3) {
@@ -238,6 +239,7 @@ fn sentences_follow_verdicts() {
                 Kind::Faster => "sooner than slow-start",
                 Kind::FasterByWaste => "90 % sent twice",
                 Kind::Slower => "% longer than slow-start",
+                Kind::Negligible => "differs from slow-start by 1 % at most: 0.995 times as fast (0.993 to 0.996)",
                 Kind::Unclear => "cannot be told apart from slow-start",
                 Kind::Same => "makes no difference",
             };
@@ -376,4 +378,152 @@ fn aqms_are_compared_beside_schemes_too() {
     let aqms = answer.iter().find(|note| note.starts_with("With slow-start, codel finishes ")).expect(&answer[0]);
     assert!(aqms.contains(" times sooner than taildrop ("), "{aqms}");
     assert!(answer.iter().any(|note| note.ends_with("hold for all 3 comparisons at once.")), "{answer:?}");
+}
+
+/// A plan with results that are made up: of each cell of `jump-start` its kind and speed-up, and what each cell takes
+/// from others, in the order of the plan.
+fn beside(
+    sizes: &[&str],
+    competitors: &[&str],
+    of: &[(Kind, f64)],
+    harm: &[Option<f64>],
+    inflation: &[f64],
+) -> Vec<String> {
+    let competitor = competitors.iter().map(|text| (*text).to_owned()).collect();
+    let one = scenario(&["lte"], sizes, &["slow-start", "jump-start"], "none");
+    let plan = Scenario { competitor, ..one }.plan(Path::new(".")).unwrap();
+    let mut summary = summarize(&plan, &[]);
+    for (cell, harm) in summary.cells.iter_mut().zip(harm) {
+        assert_eq!(cell.others.is_some(), harm.is_some(), "{}", cell.id);
+        if let Some(others) = &mut cell.others {
+            others.goodput_lost_mbit.mean = *harm;
+        }
+    }
+    for (cell, inflation) in summary.cells.iter_mut().zip(inflation) {
+        cell.metrics.get_mut("inflation").unwrap().mean = Some(*inflation);
+    }
+    let compared = summary.cells.iter_mut().filter_map(|cell| cell.vs_baseline.as_mut());
+    for (versus, (kind, speedup)) in compared.zip(of) {
+        (versus.verdict, versus.speedup) = (Some((*kind).into()), Some(*speedup));
+    }
+    answer(&plan, &summary)
+}
+
+#[test]
+fn a_median_is_not_said_of_settings_that_disagree() {
+    let of = |alone, beside_cubic| {
+        beside(&["70KB"], &["none", "cubic"], &[alone, beside_cubic], &[None, None, Some(0.0), Some(0.0)], &[])
+    };
+    let one = of((Kind::Slower, 0.9), (Kind::Unclear, 0.99));
+    let expected = "jump-start differs between competitors from slow-start: 11 % longer alone and no clear difference \
+                    beside cubic; 0.95 times as fast in the median over runs alone and beside cubic (speed-up 0.90 to \
+                    0.99)";
+    assert!(one[0].starts_with(expected), "{one:?}");
+    let both = of((Kind::Slower, 0.9), (Kind::Slower, 0.8));
+    assert!(both[0].starts_with("jump-start takes 18 % longer than slow-start to finish"), "{both:?}");
+    assert!(both[0].contains(" in the median over runs alone and beside cubic"), "{both:?}");
+    assert!(!both.iter().any(|sentence| sentence.contains("none") || sentence.contains("2 competitors")), "{both:?}");
+    let gain = of((Kind::Faster, 1.5), (Kind::Negligible, 1.004));
+    let expected = "jump-start differs between competitors from slow-start: 1.50 times sooner alone and no difference of \
+                    more than 1 % beside cubic;";
+    assert!(gain[0].starts_with(expected), "{gain:?}");
+}
+
+#[test]
+fn of_several_axes_the_one_that_tells_best_is_named() {
+    let faster = (Kind::Faster, 1.5);
+    let none = (Kind::Unclear, 1.0);
+    // Alone and beside cubic two of three sizes gain; the small one gains nowhere.
+    let of = [none, faster, faster, none, faster, faster];
+    let answer = beside(&["5KB", "500KB", "2MB"], &["none", "cubic"], &of, &[], &[]);
+    let expected = "jump-start differs between sizes from slow-start: no clear difference with 5KB, 1.50 times sooner \
+                    with 500KB and 1.50 times sooner with 2MB;";
+    assert!(answer[0].starts_with(expected), "{answer:?}");
+    // Nothing tells: the comparisons are counted.
+    let of = [none, faster, faster, faster, faster, none];
+    let answer = beside(&["5KB", "500KB", "2MB"], &["none", "cubic"], &of, &[], &[]);
+    assert!(answer[0].starts_with("jump-start is faster in 4 of 6 comparisons with slow-start;"), "{answer:?}");
+}
+
+#[test]
+fn fewer_bytes_are_called_fewer_at_both_ends() {
+    let of = |inflation: [f64; 4]| {
+        let all = [(Kind::Faster, 1.2); 2];
+        let answer = beside(&["70KB", "2MB"], &["none"], &all, &[], &inflation);
+        let (_, bytes) = answer[0].split_once("), ").expect(&answer[0]);
+        bytes.trim_end_matches('.').to_owned()
+    };
+    // The baseline sends 25 % twice, then 0.4 % less than everything twice.
+    assert_eq!(of([0.25, 0.0, 0.25, 0.245]), "for 10.2 % fewer bytes, at least 0.4 % fewer");
+    assert_eq!(of([0.25, 0.0, 0.25, 0.25]), "for 10.0 % fewer bytes, at most as many");
+    assert_eq!(of([0.25, 0.0, 0.25, 0.5]), "for as many bytes, at most 20 % more");
+    assert_eq!(of([0.0, 0.0, 0.0, 0.0]), "for as many bytes");
+}
+
+#[test]
+fn harm_is_said_where_there_is_any_beyond_the_baseline() {
+    let faster = [(Kind::Faster, 1.2); 2];
+    let of = |harm: [f64; 2]| {
+        let harm = [None, None, Some(harm[0]), Some(harm[1])];
+        beside(&["2MB"], &["none", "cubic"], &faster, &harm, &[]).remove(0)
+    };
+    assert!(of([0.01, -0.02]).ends_with("; it takes nothing from others."), "{}", of([0.01, -0.02]));
+    // A transfer takes its own size, whatever its scheme does.
+    assert!(of([16.0, 16.1]).ends_with("; it takes no more from others than slow-start."), "{}", of([16.0, 16.1]));
+    // Cells without others dilute nothing.
+    let harmed = of([1.0, 5.0]);
+    assert!(harmed.ends_with("; competing flows deliver 5.0 Mbit less beside it and 1.0 Mbit less beside slow-start."));
+    assert!(of([0.0, 5.0]).ends_with(" 5.0 Mbit less beside it and as much beside slow-start."));
+    // Sizes that differ much are told one by one.
+    let harm = [Some(0.5), Some(0.5), Some(2.0), Some(9.0)];
+    let sizes = beside(&["70KB", "2MB"], &["cubic"], &faster, &harm, &[]).remove(0);
+    let expected = "; competing flows deliver 9.0 Mbit less beside it and 2.0 Mbit less beside slow-start with 2MB; it \
+                    takes no more than slow-start with 70KB.";
+    assert!(sizes.ends_with(expected), "{sizes}");
+}
+
+#[test]
+fn no_application_alone_is_left_without_an_answer() {
+    for form in crate::spec::application::FORMS {
+        let size = if form.name == crate::spec::application::TRANSFER { &["70KB"][..] } else { &[] };
+        let one = scenario(&["lte"], size, &["slow-start"], "none");
+        let answer = answer_of(&Scenario { application: vec![form.example.to_owned()], reps: 1, ..one });
+        let expected = match form.name {
+            "video" => " shows the first picture of ",
+            "chunks" => ": an object takes ",
+            _ => "",
+        };
+        assert!(
+            answer.first().is_some_and(|first| first.contains(expected) && first.len() > 20),
+            "{form:?}: {answer:?}"
+        );
+    }
+}
+
+#[test]
+fn the_headline_beside_a_call_says_what_is_best_for_it() {
+    let of = |aqms: &[&str], competitors: &[&str]| {
+        let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+        let one = scenario(&["dsl-slow"], &["2MB"], &["slow-start", "blitzstart"], "none");
+        answer_of(&Scenario { aqm: words(aqms), competitor: words(competitors), reps: 2, ..one }).remove(0)
+    };
+    let call = "call:rate=2.5mbit";
+    let best = of(&["taildrop", "cake"], &[call]);
+    assert!(best.contains("; for the call cake is best, with 0 % of its frames not shown ("), "{best}");
+    assert!(best.ends_with(" with taildrop)."), "{best}");
+    // Other flows beside the call do not hide it.
+    assert!(of(&["taildrop"], &["cubic", call]).contains("; for the call "));
+}
+
+#[test]
+fn intervals_of_few_repetitions_are_called_nominal() {
+    let notes = made_up(&[(Kind::Faster, 1.2, [1.1, 1.3], 0.0); 2]);
+    assert!(!notes.iter().any(|note| note.contains("nominally")), "nobody ran anything: {notes:?}");
+    let few = answer_to(&["lte"], &["70KB"], &["slow-start", "slow-start:iw=20", "slow-start:iw=30"], "none");
+    assert!(few.iter().any(|note| note.starts_with("Intervals are nominally 95 % and hold for both ")), "{few:?}");
+    let worth = "With 5 repetitions such intervals are more like 85 to 92 %.";
+    assert_eq!(few.iter().filter(|note| *note == worth).count(), 1, "{few:?}");
+    // One comparison has the coverage that it claims.
+    let one = answer_to(&["lte"], &["70KB"], &["slow-start", "slow-start:iw=20"], "none");
+    assert!(one.iter().any(|note| note == "Intervals are 95 %."), "{one:?}");
 }

@@ -26,7 +26,7 @@ impl Sign {
         Some(match versus.verdict?.kind {
             Kind::Faster | Kind::FasterByWaste => Self::Faster,
             Kind::Slower => Self::Slower,
-            Kind::Unclear | Kind::Same => Self::Neither,
+            Kind::Negligible | Kind::Unclear | Kind::Same => Self::Neither,
         })
     }
 }
