@@ -30,7 +30,7 @@
 //! | `baseline.rs` | says what each cell is compared with |
 //! | `time.rs` | says what the time of cells is called |
 //! | `pareto.rs` | says which scheme beats which |
-//! | `verdict.rs` | says what a comparison shows, and how that looks |
+//! | `verdict.rs` | says how the verdict on a comparison looks |
 //! | `chart/` | writes the Vega-Lite specifications, a file for each chart |
 //! | `page/` | writes the sections of a page, a file for each, and fills the templates |
 
@@ -54,9 +54,9 @@ mod time;
 mod verdict;
 
 pub use data::{
-    CAUSES, Call, Cause, Causes, Cell, Change, ChangeReport, Check, CurvePoint, DataFile, Estimate, ExampleRun, Link,
-    Media, Method, OverlayReport, Pair, PairedSetting, PublishedCell, PublishedTable, Report, RunFlow, Samples, Side,
-    Time, TraceEvent, TraceEventKind, TraceReport, TraceVariable, Verdict,
+    CAUSES, Call, Cause, Causes, Cell, Certainty, Change, ChangeReport, Check, CurvePoint, DataFile, Estimate,
+    ExampleRun, Kind, Link, Media, Method, OverlayReport, Pair, PairedSetting, PublishedCell, PublishedTable, Report,
+    RunFlow, Samples, SecondCriterion, Side, Time, TraceEvent, TraceEventKind, TraceReport, TraceVariable, Verdict,
 };
 pub use error::RenderError;
 pub use number::digits_beside_one;

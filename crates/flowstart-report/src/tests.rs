@@ -70,7 +70,7 @@ fn sample() -> Report {
                     ideal_fct_ms: Some(400.0),
                     fct_ms: estimate(1400.0 / factor),
                     speedup: if k == 0 { Estimate::default() } else { estimate(factor) },
-                    significant: Some(k > 0),
+                    verdict: (k > 0).then_some(Verdict::of_interval(Kind::Faster)),
                     dropped_delta: if k == 0 { Estimate::default() } else { estimate(10.0) },
                     inflation: estimate(0.02 * factor),
                     causes: Some(Causes {
@@ -269,12 +269,13 @@ fn empty_reports_render() -> Result<(), RenderError> {
 #[test]
 fn verdicts_are_told_by_shape_in_the_table_and_in_the_plot() -> Result<(), RenderError> {
     let all = [
-        (Verdict::Faster, "▲", "triangle-up"),
-        (Verdict::FasterByWaste, "◭", "M0,-1"),
-        (Verdict::Slower, "▼", "triangle-down"),
-        (Verdict::Unclear, "●", "circle"),
-        (Verdict::Same, "=", "M-1,-0.7"),
-        (Verdict::Deterministic, "◆", "diamond"),
+        (Verdict::of_interval(Kind::Faster), "▲", "triangle-up"),
+        (Verdict::of_interval(Kind::FasterByWaste), "◭", "M0,-1"),
+        (Verdict::of_interval(Kind::Slower), "▼", "triangle-down"),
+        (Verdict::of_interval(Kind::Unclear), "●", "circle"),
+        (Verdict::of_interval(Kind::Same), "=", "M-1,-0.7"),
+        (Verdict::of_one_run(Kind::Faster), "◆", "diamond"),
+        (Verdict::of_interval(Kind::Negligible), "≈", "M-1,-0.4"),
     ];
     for (place, (verdict, glyph, shape)) in all.into_iter().enumerate() {
         let cell = Cell { speedup: estimate(1.5), verdict: Some(verdict), ..Cell::default() };
@@ -305,7 +306,7 @@ fn the_plot_names_what_varies_and_has_the_costs_of_the_baseline() -> Result<(), 
     assert!((row[5] - 0.03).abs() < 1e-9 && (row[8] - 0.02).abs() < 1e-9, "{row:?}");
     // What is compared need not be a scheme: here it is the link, and the baseline is named after its link.
     let mut cells = vec![report.cells[0].clone(), report.cells[6].clone()];
-    cells[1].speedup = estimate(1.5);
+    (cells[1].speedup, cells[1].verdict) = (estimate(1.5), Some(Verdict::of_interval(Kind::Faster)));
     (cells[1].is_baseline, cells[1].baseline, cells[1].competitor) = (false, "c0".to_owned(), "bulk:cubic".to_owned());
     assert_eq!(plot(&Report { cells, ..Report::default() })?["description"], "lte against dsl-fast");
     let one = Report { cells: report.cells[..2].to_vec(), ..Report::default() };
@@ -752,12 +753,12 @@ fn a_change_compares_each_cell_with_itself_and_shows_those_that_changed_first() 
             after: cell.clone(),
             pairs: 30,
             fct_ratio: Estimate { mean: Some(1.0), ci95: None },
-            verdict: Some(Verdict::Same),
+            verdict: Some(Verdict::of_interval(Kind::Same)),
             ..Change::default()
         })
         .collect();
     cells[2].fct_ratio = Estimate { mean: Some(0.8), ci95: Some([0.75, 0.85]) };
-    cells[2].verdict = Some(Verdict::Slower);
+    cells[2].verdict = Some(Verdict::of_interval(Kind::Slower));
     cells[2].before.inflation = estimate(0.4);
     let page = render_changes(&ChangeReport { title: HOSTILE.to_owned(), cells, ..ChangeReport::default() })?;
     let plot = specs(&page).swap_remove(0);
@@ -782,7 +783,7 @@ fn with_two_kinds_of_baselines() -> Vec<Cell> {
         baseline: baseline.to_owned(),
         is_baseline: baseline.is_empty(),
         speedup: if baseline.is_empty() { Estimate::default() } else { estimate(1.5) },
-        verdict: (!baseline.is_empty()).then_some(Verdict::Faster),
+        verdict: (!baseline.is_empty()).then_some(Verdict::of_interval(Kind::Faster)),
         ..cell(scheme, [150.0, 140.0, 160.0], [0.0; 3])
     };
     vec![
@@ -850,6 +851,7 @@ fn a_row_is_called_after_its_scheme_and_then_after_its_avoidance() -> Result<(),
         avoidance: avoidance.to_owned(),
         is_baseline: scheme == "slow-start",
         speedup: if scheme == "slow-start" { Estimate::default() } else { estimate(1.5) },
+        verdict: Some(Verdict::of_interval(Kind::Faster)),
         ..cell(scheme, [150.0, 140.0, 160.0], [0.0; 3])
     };
     let of_transport =
@@ -870,7 +872,7 @@ fn a_row_is_called_after_its_scheme_and_then_after_its_avoidance() -> Result<(),
 #[test]
 fn maps_have_the_marks_of_verdicts_and_units_once() -> Result<(), RenderError> {
     let (mut links, mut cells) = (Vec::new(), Vec::new());
-    let verdicts = [Verdict::Faster, Verdict::FasterByWaste, Verdict::Slower, Verdict::Unclear, Verdict::Same];
+    let verdicts = [Kind::Faster, Kind::FasterByWaste, Kind::Slower, Kind::Unclear, Kind::Same];
     for (k, (rate, rtt)) in
         [(5.0, 20.0), (5.0, 90.0), (10.0, 20.0), (10.0, 90.0), (50.0, 20.0), (50.0, 90.0)].into_iter().enumerate()
     {
@@ -880,7 +882,11 @@ fn maps_have_the_marks_of_verdicts_and_units_once() -> Result<(), RenderError> {
                 link: format!("l{k}"),
                 is_baseline: scheme == "slow-start",
                 speedup: if scheme == "slow-start" { Estimate::default() } else { estimate(1.5) },
-                verdict: Some(if scheme == "idle" { Verdict::Same } else { verdicts[k % verdicts.len()] }),
+                verdict: Some(Verdict::of_interval(if scheme == "idle" {
+                    Kind::Same
+                } else {
+                    verdicts[k % verdicts.len()]
+                })),
                 ..cell(scheme, [150.0, 140.0, 160.0], [0.0; 3])
             });
         }

@@ -1,26 +1,11 @@
-//! What a comparison shows. Where the caller has not judged it, the interval decides.
+//! How verdicts look. The caller judges comparisons, since the law needs more than a page shows.
 
-use crate::number::{finite, interval};
-use crate::{Cell, Verdict};
-
-/// Inflation beyond which a gain is one by waste, unless the baseline sends as much twice.
-const MODEST_INFLATION: f64 = 0.15;
+use crate::number::finite;
+use crate::{Cell, Kind, Verdict};
 
 /// The verdict on a cell. `None` without a comparison.
 pub(crate) fn verdict(cell: &Cell) -> Option<Verdict> {
-    let speedup = finite(cell.speedup.mean)?;
-    if cell.verdict.is_some() {
-        return cell.verdict;
-    }
-    let by_interval = || interval(cell.speedup).map(|[low, high]| low > 1.0 || high < 1.0);
-    let wastes = finite(cell.inflation.mean).is_some_and(|share| share > MODEST_INFLATION);
-    Some(match cell.significant.or_else(by_interval) {
-        None if cell.n > 1 => Verdict::Deterministic,
-        None | Some(false) => Verdict::Unclear,
-        Some(true) if speedup < 1.0 => Verdict::Slower,
-        Some(true) if wastes => Verdict::FasterByWaste,
-        Some(true) => Verdict::Faster,
-    })
+    cell.verdict.filter(|_| finite(cell.speedup.mean).is_some())
 }
 
 /// How a verdict is drawn and said.
@@ -29,6 +14,8 @@ pub(crate) struct Look {
     pub(crate) place: usize,
     /// In texts.
     pub(crate) glyph: &'static str,
+    /// Beside the glyph, where there is room for a word.
+    word: &'static str,
     /// In charts: a shape of Vega, or a path.
     pub(crate) shape: &'static str,
     /// Colour of the mark in charts.
@@ -44,37 +31,53 @@ pub(crate) const HALF: &str = "M0,-1L-1,0.87L1,0.87ZM0.12,-0.42L0.74,0.69L0.12,0
 /// Two bars, as in an equation.
 pub(crate) const EQUAL: &str = "M-1,-0.7L1,-0.7L1,-0.2L-1,-0.2ZM-1,0.2L1,0.2L1,0.7L-1,0.7Z";
 
+/// Two bars that do not lie straight.
+pub(crate) const ALMOST: &str = "M-1,-0.4L0.9,-0.9L1,-0.4L-0.9,0.1ZM-1,0.6L0.9,0.1L1,0.6L-0.9,1.1Z";
+
 /// The looks, in the order of legends.
-pub(crate) const LOOKS: [Look; 6] = [
-    look(0, "▲", "triangle-up", "#0072B2", "better", "faster than the baseline"),
-    look(1, "◭", HALF, "#B35900", "waste", "faster, but by sending much twice"),
-    look(2, "▼", "triangle-down", "#D55E00", "worse", "slower than the baseline"),
-    look(3, "●", "circle", "#777777", "unclear", "cannot be told apart from the baseline"),
-    look(4, "=", EQUAL, "#777777", "unclear", "the same as the baseline in every run"),
-    look(5, "◆", "diamond", "#000000", "plain", "one distinct run: no interval"),
+pub(crate) const LOOKS: [Look; 7] = [
+    look(0, "▲", "faster", "triangle-up", "#0072B2", "better", "faster than the baseline"),
+    look(1, "◭", "waste", HALF, "#B35900", "waste", "faster, but by sending much twice"),
+    look(2, "▼", "slower", "triangle-down", "#D55E00", "worse", "slower than the baseline"),
+    look(3, "●", "unclear", "circle", "#777777", "unclear", "cannot be told apart from the baseline"),
+    look(4, "=", "same", EQUAL, "#777777", "unclear", "the same as the baseline in every run"),
+    look(5, "◆", "one run", "diamond", "#000000", "plain", "one distinct run: no interval"),
+    look(6, "≈", "1 % at most", ALMOST, "#777777", "unclear", "differs from the baseline by 1 % at most"),
 ];
 
 const fn look(
     place: usize,
     glyph: &'static str,
+    word: &'static str,
     shape: &'static str,
     colour: &'static str,
     class: &'static str,
     words: &'static str,
 ) -> Look {
-    Look { place, glyph, shape, colour, class, words }
+    Look { place, glyph, word, shape, colour, class, words }
 }
 
-/// The look of a verdict.
+/// The look of a verdict. A gain by waste is one of one run, too.
 pub(crate) fn look_of(verdict: Verdict) -> &'static Look {
-    &LOOKS[match verdict {
-        Verdict::Faster => 0,
-        Verdict::FasterByWaste => 1,
-        Verdict::Slower => 2,
-        Verdict::Unclear => 3,
-        Verdict::Same => 4,
-        Verdict::Deterministic => 5,
+    &LOOKS[match verdict.kind {
+        Kind::FasterByWaste => 1,
+        _ if verdict.is_deterministic() => 5,
+        Kind::Faster => 0,
+        Kind::Slower => 2,
+        Kind::Negligible => 6,
+        Kind::Unclear => 3,
+        Kind::Same => 4,
     }]
+}
+
+impl Verdict {
+    /// Its mark and a word, as tables of text have it: `▲ faster`.
+    #[must_use]
+    pub fn mark(self) -> String {
+        let Look { glyph, word, .. } = look_of(self);
+        let one_run = if self.is_deterministic() && self.kind == Kind::FasterByWaste { ", one run" } else { "" };
+        format!("{glyph} {word}{one_run}")
+    }
 }
 
 #[cfg(test)]
@@ -83,23 +86,19 @@ mod tests {
     use crate::Estimate;
 
     #[test]
-    fn without_a_verdict_the_interval_decides() {
-        let cell = |mean: f64, ci95, inflation: f64, n| Cell {
-            speedup: Estimate { mean: Some(mean), ci95 },
-            inflation: Estimate { mean: Some(inflation), ci95: None },
-            n,
-            ..Cell::default()
-        };
-        let of = |mean, ci95, inflation| verdict(&cell(mean, ci95, inflation, 5));
-        assert_eq!(of(1.5, Some([1.2, 1.8]), 0.0), Some(Verdict::Faster));
-        assert_eq!(of(1.5, Some([1.2, 1.8]), 0.5), Some(Verdict::FasterByWaste));
-        assert_eq!(of(0.8, Some([0.7, 0.9]), 0.5), Some(Verdict::Slower));
-        assert_eq!(of(1.5, Some([0.9, 1.8]), 0.0), Some(Verdict::Unclear));
-        assert_eq!(of(1.5, None, 0.0), Some(Verdict::Deterministic));
-        // A judgement stands.
-        let judged = Cell { verdict: Some(Verdict::Same), ..cell(1.0, Some([1.0, 1.0]), 0.0, 5) };
-        assert_eq!(verdict(&judged), Some(Verdict::Same));
-        let first = Cell { significant: Some(false), ..cell(1.5, Some([1.2, 1.8]), 0.0, 5) };
-        assert_eq!((verdict(&first), verdict(&Cell::default())), (Some(Verdict::Unclear), None));
+    fn only_a_comparison_has_a_verdict_and_nobody_guesses_it() {
+        let speedup = Estimate { mean: Some(1.5), ci95: Some([1.2, 1.8]) };
+        let judged = Cell { speedup, verdict: Some(Verdict::of_interval(Kind::Slower)), ..Cell::default() };
+        assert_eq!(verdict(&judged), judged.verdict);
+        assert_eq!(verdict(&Cell { verdict: None, ..judged.clone() }), None);
+        assert_eq!(verdict(&Cell { speedup: Estimate::default(), ..judged }), None);
+    }
+
+    #[test]
+    fn waste_looks_like_waste_in_one_run_too() {
+        let of_one_run = [Kind::Faster, Kind::FasterByWaste, Kind::Slower, Kind::Negligible, Kind::Same];
+        let glyphs = of_one_run.map(|kind| look_of(Verdict::of_one_run(kind)).glyph);
+        assert_eq!(glyphs, ["◆", "◭", "◆", "◆", "="]);
+        assert_eq!(Verdict::of_interval(Kind::Negligible).mark(), "≈ 1 % at most");
     }
 }

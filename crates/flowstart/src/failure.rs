@@ -39,7 +39,7 @@ impl From<InputError> for Failure {
 impl From<ExperimentError> for Failure {
     fn from(error: ExperimentError) -> Self {
         match error {
-            ExperimentError::Folder { .. } => Self::Input(error.to_string()),
+            ExperimentError::Folder { .. } | ExperimentError::Question { .. } => Self::Input(error.to_string()),
             _ => Self::Other(error.to_string()),
         }
     }

@@ -108,6 +108,19 @@ fn folders_that_cannot_be_compared_are_refused_with_what_differs() {
     report(&[&one, &other], &[]).code(2).stderr(contains("of 0.0.1: --across-versions compares them all the same"));
     report(&[&one, &other], &["--across-versions"]).success().stdout(contains("Nothing changed"));
 
+    let swapped = results(folder.path(), "swapped", &SMALL);
+    edit(&swapped, |manifest| {
+        let scenario = manifest["scenario"].as_str().unwrap();
+        let text = scenario.replace("\"slow-start\", \"blitzstart\"", "\"blitzstart\", \"slow-start\"");
+        assert_ne!(text, scenario);
+        manifest["scenario"] = text.into();
+    });
+    let edited = || contains("scheme is `slow-start blitzstart`, now it is `blitzstart slow-start`");
+    report(&[&one, &swapped], &[]).code(2).stderr(edited());
+    report(&[&swapped, &one], &["--across-versions"]).code(2).stderr(edited());
+    report(&[&swapped, &swapped], &[]).code(2).stderr(edited());
+    report(&[&swapped], &[]).code(2).stderr(edited());
+
     let summary = other.join("summary.json");
     let text = fs::read_to_string(&summary).unwrap().replacen("\"schema\": 1", "\"schema\": 2", 1);
     fs::write(&summary, text).unwrap();

@@ -4,7 +4,7 @@ use super::folder::{Published, method};
 use super::{Again, Progress};
 use crate::report::{self, Texts};
 use crate::results::folder::ExperimentError;
-use crate::results::identity::Identity;
+use crate::results::identity::{Identity, other_question};
 use crate::results::stored::Stored;
 use crate::results::summary::summarize;
 use crate::trace::observe::Kept;
@@ -26,8 +26,9 @@ pub fn page(
     let mut method = method(folder, study, manifest);
     if let Some(then) = &manifest.experiment {
         let now = Identity::of(&study.plan);
-        if let Some(difference) = then.other_parts(&now).first() {
-            return Err(refused(format!("this program reads another question from it: {difference}")));
+        let differences = then.other_parts(&now);
+        if !differences.is_empty() {
+            return Err(ExperimentError::Question { folder: folder.clone(), problem: other_question(&differences) });
         }
         if let Some(program) = then.other_program(&now) {
             method.notes.push(format!("{program}; the runs that are shown and explained were simulated again"));

@@ -4,7 +4,7 @@ use crate::results::cell_summary::CellSummary;
 use crate::results::felt::felt;
 use crate::results::summary::Summary;
 use crate::study::plan::Plan;
-use flowstart_report::Verdict;
+use flowstart_report::{Certainty, Kind, Verdict};
 
 /// Fewest repetitions that say something of the scatter.
 pub const LEAST_REPS: u32 = 5;
@@ -40,7 +40,7 @@ impl Precision {
         let (mut wide, mut never) = (Vec::new(), Vec::new());
         for (cell, of_plan) in summary.cells.iter().zip(plan.cells()) {
             let width = match &cell.vs_baseline {
-                Some(versus) if matches!(versus.verdict, Some(Verdict::Same | Verdict::Deterministic)) => continue,
+                Some(versus) if versus.verdict.is_some_and(is_known) => continue,
                 Some(versus) => versus.speedup.map(|speedup| half(versus.speedup_ci, speedup)),
                 None if has_comparisons => continue,
                 None => {
@@ -87,6 +87,11 @@ impl Precision {
         }
         (!sentences.is_empty()).then(|| sentences.join(" "))
     }
+}
+
+/// Whether more repetitions say nothing new.
+fn is_known(verdict: Verdict) -> bool {
+    verdict.kind == Kind::Same || verdict.certainty == Certainty::OneRun
 }
 
 /// The first few cells, and the number of others.

@@ -3,11 +3,13 @@
 //! Everything follows from the verdicts of the comparisons: which value is offered, the verb, and the words beside it.
 
 use flowstart_core::units::Bytes;
-use flowstart_report::Verdict;
+use flowstart_report::{Certainty, Kind, Verdict};
 use flowstart_statistics::median;
 
 use super::{has_web, rtt, web};
 use crate::results::cell_summary::{CellSummary, Comparison};
+use crate::results::felt::felt;
+use crate::results::harm::HarmIn;
 use crate::results::summary::Summary;
 use crate::spec::application::Felt;
 use crate::study::plan::{AXES, Axis, Cell, Plan};
@@ -18,14 +20,15 @@ mod standing;
 mod transports;
 mod words;
 
-use harm::felt_by_people;
+use harm::{best_for_people, felt_by_people};
 use known::known;
 use standing::Standing;
 pub(super) use transports::transports;
 use words::{MOST_NAMED, listed, listed_by_value, percent};
 
-/// From this many comparisons for each repetition on, simultaneous intervals are narrower than they should be.
-const MANY_FOR_REPETITION: usize = 5;
+/// How often simultaneous intervals of several comparisons contain all their values from fewer repetitions than this,
+/// in percent: of 50 comparisons and of 5, as [`flowstart_statistics::simultaneous_ratios`] was measured.
+const COVERAGE: [(usize, [u32; 2]); 3] = [(5, [81, 91]), (10, [85, 92]), (20, [91, 93])];
 
 /// The answer: a sentence about the best value of the compared axis; whether it depends on the transport; then notes
 /// about the others, costs and counts.
@@ -57,18 +60,33 @@ pub(super) fn without_transports(plan: &Plan, summary: &Summary) -> Vec<String> 
     sentences
 }
 
-/// The completion time where nothing is compared.
+/// The time that users notice where nothing is compared.
 fn alone(plan: &Plan, cell: &CellSummary) -> Option<String> {
-    let fct = cell.metrics.get("fct_ms").and_then(|metric| metric.mean)?;
-    let of_transfers = !feels(plan, Felt::Objects) && !feels(plan, Felt::Start) && !has_web(plan);
-    of_transfers.then(|| {
-        format!(
-            "{} finishes {} on {} in {fct:.0} ms, {:.2} times the physical limit.",
-            cell.scheme,
-            carried(cell),
-            cell.link,
-            fct / cell.ideal_fct_ms
-        )
+    let of_plan = *plan.cells().first()?;
+    let mean = |name: &str| cell.metrics.get(name).and_then(|metric| metric.mean);
+    let (scheme, link, what) = (&cell.scheme, &cell.link, carried(cell));
+    let time = mean(felt(plan, &of_plan).0)?;
+    let felt = plan.sizes[of_plan.size].value.objects().map(|application| application.felt());
+    Some(match felt {
+        _ if has_web(plan) => {
+            format!("{scheme} completes a connection of {what} on {link} in {time:.0} ms in the mean.")
+        }
+        None | Some(Felt::Completion) => {
+            let factor = time / cell.ideal_fct_ms;
+            format!("{scheme} finishes {what} on {link} in {time:.0} ms, {factor:.2} times the physical limit.")
+        }
+        Some(Felt::Objects) => {
+            let worst = mean("worst_object_fct_ms").map_or(String::new(), |worst| format!(", the worst {worst:.0} ms"));
+            format!("{scheme} delivers {what} on {link}: an object takes {time:.0} ms in the mean{worst}.")
+        }
+        Some(Felt::Start) => {
+            let stalls = mean("stalled_ms").map_or(String::new(), |stalled| match stalled {
+                none if none < 0.5 => " and never stalls".to_owned(),
+                some => format!(" and stalls for {some:.0} ms"),
+            });
+            let rate = mean("video_mbps").map_or(String::new(), |rate| format!(", at {rate:.2} Mbit/s"));
+            format!("{scheme} shows the first picture of {what} on {link} after {time:.0} ms{stalls}{rate}.")
+        }
     })
 }
 
@@ -77,18 +95,13 @@ fn compared(plan: &Plan, summary: &Summary, axis: &'static Axis) -> Vec<String> 
     let standings = Standing::of_axis(plan, summary, axis);
     let Some(first) = standings.first() else { return Vec::new() };
     let baseline = first.baseline;
-    let best = standings.iter().position(|standing| standing.verdict == Verdict::Faster);
-    // Without noise nothing is sure, but the numbers are what was asked for.
-    let best = best.or_else(|| {
-        let is_sooner = |standing: &Standing<'_>| standing.verdict == Verdict::Deterministic && standing.middle > 1.0;
-        standings.iter().position(is_sooner)
-    });
+    let best = best(&standings);
     let mut sentences = Vec::new();
     match best {
         Some(best) => sentences.push(standings[best].sentence(plan)),
         None if standings.len() == 1 => sentences.push(first.sentence(plan)),
         None => {
-            let wasteful = standings.iter().any(|standing| standing.verdict == Verdict::FasterByWaste);
+            let wasteful = standings.iter().any(|standing| standing.verdict.kind == Kind::FasterByWaste);
             let what = carried_by_all(plan, summary).map_or(String::new(), |what| format!(" {what}"));
             let throughout = if standings.iter().any(Standing::is_partly) { " throughout" } else { "" };
             let end = if wasteful { ", except by waste" } else { "" };
@@ -100,6 +113,15 @@ fn compared(plan: &Plan, summary: &Summary, axis: &'static Axis) -> Vec<String> 
             ));
         }
     }
+    // Who is offered an AQM or a scheme beside people must read what they meet, whatever the best time is.
+    let is_choice = axis.name() == "aqm" || plan.aqms.len() < 2;
+    let says_all = standings.len() == 1 && is_choice && HarmIn::of(plan).is_felt();
+    if let Some(clause) = best_for_people(plan, summary, axis).filter(|_| !says_all)
+        && let Some(headline) = sentences.first_mut()
+    {
+        headline.truncate(headline.trim_end_matches('.').len());
+        headline.push_str(&format!("; {clause}."));
+    }
     let others: Vec<&Standing<'_>> = standings
         .iter()
         .enumerate()
@@ -109,7 +131,7 @@ fn compared(plan: &Plan, summary: &Summary, axis: &'static Axis) -> Vec<String> 
     let fastest = best.map(|best| standings[best].middle);
     let (named, rest) = others.split_at(others.len().min(MOST_NAMED));
     // Where many are left out, the wasteful ones are not: they look like the answer in tables.
-    let wasteful = rest.iter().filter(|standing| standing.verdict == Verdict::FasterByWaste);
+    let wasteful = rest.iter().filter(|standing| standing.verdict.kind == Kind::FasterByWaste);
     sentences.extend(named.iter().chain(wasteful.take(MOST_NAMED)).map(|standing| standing.short(plan, fastest)));
     sentences.extend(costs(plan, summary, axis));
     sentences.extend(viewing(plan, summary, axis));
@@ -119,9 +141,19 @@ fn compared(plan: &Plan, summary: &Summary, axis: &'static Axis) -> Vec<String> 
     }
     sentences.extend(counts(&standings, baseline));
     sentences.extend(beside(plan, summary, axis));
-    sentences.extend(intervals(summary, plan.reps));
+    sentences.extend(intervals(summary));
+    sentences.extend(few_repetitions(summary));
     sentences.extend(known(plan));
     sentences
+}
+
+/// The place of the value that is offered. Without noise nothing is sure, but the numbers are what was asked for.
+fn best(standings: &[Standing<'_>]) -> Option<usize> {
+    let of = |certainty| {
+        let wanted = Verdict { kind: Kind::Faster, certainty };
+        standings.iter().position(|standing| standing.verdict == wanted)
+    };
+    of(Certainty::Interval).or_else(|| of(Certainty::OneRun))
 }
 
 /// What the other axes do whose values are compared, too, each beside the first value of `axis`.
@@ -131,8 +163,8 @@ fn beside(plan: &Plan, summary: &Summary, axis: &'static Axis) -> Vec<String> {
     for other in AXES.iter().filter(|other| other.name() != axis.name() && other.length(plan) > 1) {
         let standings = Standing::of_axis(plan, summary, other);
         let Some(Standing { baseline, .. }) = standings.first() else { continue };
-        let said = match standings.iter().find(|standing| standing.verdict == Verdict::Faster) {
-            Some(best) => best.short(plan, None),
+        let said = match best(&standings) {
+            Some(best) => standings[best].short(plan, None),
             None if standings.len() == 1 => standings[0].short(plan, None),
             None => {
                 let (count, plural, verb) = (standings.len(), other.plural, verbs(plan)[0]);
@@ -147,19 +179,20 @@ fn beside(plan: &Plan, summary: &Summary, axis: &'static Axis) -> Vec<String> {
 }
 
 /// What holds for the intervals of all comparisons.
-fn intervals(summary: &Summary, reps: u32) -> Option<String> {
+fn intervals(summary: &Summary) -> Option<String> {
     let compared: Vec<&Comparison> = summary.cells.iter().filter_map(|cell| cell.vs_baseline.as_ref()).collect();
     let with = compared.iter().filter(|versus| versus.speedup_ci.is_some()).count();
     let level = percent(compared.first()?.level);
-    // Max-t intervals of many comparisons contain their values less often from few repetitions.
-    let nominally = if with > MANY_FOR_REPETITION * reps as usize { " nominally" } else { "" };
+    let nominally = if coverage(summary).is_some() { " nominally" } else { "" };
     let sentence = match with {
         0 => return None,
         1 => format!("Intervals are{nominally} {level}."),
         2 => format!("Intervals are{nominally} {level} and hold for both comparisons at once."),
         several => format!("Intervals are{nominally} {level} and hold for all {several} comparisons at once."),
     };
-    let is_scattered = |versus: &&&Comparison| versus.verdict == Some(Verdict::Unclear) && versus.speedup_ci.is_none();
+    let is_scattered = |versus: &&&Comparison| {
+        versus.verdict == Some(Verdict::of_interval(Kind::Unclear)) && versus.speedup_ci.is_none()
+    };
     Some(match compared.iter().filter(is_scattered).count() {
         0 => sentence,
         1 => format!("{sentence} 1 more varies too much for one."),
@@ -167,20 +200,46 @@ fn intervals(summary: &Summary, reps: u32) -> Option<String> {
     })
 }
 
+/// What the intervals of several comparisons are worth that stand on few repetitions: the fewest that any of them has,
+/// and how often such intervals contain all values.
+fn coverage(summary: &Summary) -> Option<(usize, [u32; 2])> {
+    let with = summary.cells.iter().filter(|cell| cell.vs_baseline.as_ref().is_some_and(|v| v.speedup_ci.is_some()));
+    let repetitions: Vec<usize> = with.map(|cell| cell.distinct).filter(|distinct| *distinct > 1).collect();
+    let fewest = repetitions.iter().copied().min().filter(|_| repetitions.len() > 1)?;
+    COVERAGE.into_iter().find(|(below, _)| fewest < *below).map(|(_, percent)| (fewest, percent))
+}
+
+fn few_repetitions(summary: &Summary) -> Option<String> {
+    let (repetitions, [low, high]) = coverage(summary)?;
+    Some(format!("With {repetitions} repetitions such intervals are more like {low} to {high} %."))
+}
+
 /// How many comparisons ended in which verdict, if there are several.
 fn counts(standings: &[Standing<'_>], baseline: &str) -> Option<String> {
     let verdicts: Vec<Verdict> = standings.iter().flat_map(Standing::verdicts).collect();
+    // The places are those of what is said. Waste is said of one run, too.
+    let place = |verdict: Verdict| match verdict.kind {
+        Kind::FasterByWaste => 1,
+        _ if verdict.is_deterministic() => 6,
+        Kind::Faster => 0,
+        Kind::Slower => 2,
+        Kind::Negligible => 3,
+        Kind::Unclear => 4,
+        Kind::Same => 5,
+    };
     let said = [
-        (Verdict::Faster, "is faster", "are faster"),
-        (Verdict::FasterByWaste, "is faster by waste", "are faster by waste"),
-        (Verdict::Slower, "is slower", "are slower"),
-        (Verdict::Unclear, "cannot be told apart", "cannot be told apart"),
-        (Verdict::Same, "makes no difference", "make no difference"),
-        (Verdict::Deterministic, "has one distinct run, so no interval", "have one distinct run, so no interval"),
+        ("is faster", "are faster"),
+        ("is faster by waste", "are faster by waste"),
+        ("is slower", "are slower"),
+        ("differs by 1 % at most", "differ by 1 % at most"),
+        ("cannot be told apart", "cannot be told apart"),
+        ("makes no difference", "make no difference"),
+        ("has one distinct run, so no interval", "have one distinct run, so no interval"),
     ];
     let parts: Vec<String> = said
         .into_iter()
-        .filter_map(|(verdict, one, many)| match verdicts.iter().filter(|other| **other == verdict).count() {
+        .enumerate()
+        .filter_map(|(k, (one, many))| match verdicts.iter().filter(|verdict| place(**verdict) == k).count() {
             0 => None,
             1 => Some(format!("1 {one}")),
             2 if verdicts.len() == 2 => Some(format!("both {many}")),
@@ -232,11 +291,6 @@ fn verbs(plan: &Plan) -> [&'static str; 2] {
         Some(Felt::Objects) => ["delivers", "deliver"],
         _ => ["finishes", "finish"],
     }
-}
-
-/// Whether any flows are felt by this time.
-fn feels(plan: &Plan, felt: Felt) -> bool {
-    plan.sizes.iter().filter_map(|size| size.value.objects()).any(|application| application.felt() == felt)
 }
 
 /// The traffic of a cell's flows, in words.

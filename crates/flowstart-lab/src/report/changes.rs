@@ -4,15 +4,15 @@ use std::collections::BTreeSet;
 
 use flowstart_core::rng::name_hash;
 use flowstart_report as report;
-use flowstart_report::Verdict;
+use flowstart_report::{Kind, Verdict};
 use flowstart_statistics::{LEVEL, RESAMPLES, bca_mean_difference_paired, mean};
 
 use super::cell_input;
-use crate::results::comparison::{self, Pair, by_repetition, intervals, is_one_run};
+use crate::results::comparison::{self, Pair, by_repetition, intervals};
 use crate::results::felt::felt;
 use crate::results::flows::Row;
 use crate::results::folder::MANIFEST;
-use crate::results::identity::{Part, short};
+use crate::results::identity::{Identity, Part, other_question, short};
 use crate::results::stored::Stored;
 use crate::results::summary::{rows_by_cell, summarize};
 
@@ -39,11 +39,17 @@ pub fn changes(before: &Stored, after: &Stored, across_versions: bool) -> Result
     let times: Vec<Vec<Pair>> = times.collect();
     let intervals = intervals(plan, &times);
     let summaries = [summarize(&before.study.plan, &before_rows), summarize(plan, &after_rows)];
+    let earlier = before.study.plan.cells();
     let cells = plan.cells().into_iter().map(|cell| {
+        let id = plan.id(&cell);
+        let Some(then) = earlier.iter().find(|then| before.study.plan.id(then) == id) else {
+            return Err(format!("{}: has no cell {id}", before.folder.display()));
+        };
         let (old, new) = (&old[cell.index], &new[cell.index]);
-        let seed = name_hash(&plan.id(&cell));
+        let counts = [&summaries[0].cells[then.index], &summaries[1].cells[cell.index]];
+        let is_as_complete = counts[0].n == counts[1].n && counts[0].failed == counts[1].failed;
+        let seed = name_hash(&id);
         let time = &times[cell.index];
-        let (verdict, fct) = judged(time, intervals[cell.index]);
         let difference = |field: fn(&Row) -> Option<f64>| {
             let (old, new): (Vec<f64>, Vec<f64>) = by_repetition(old, new, field).into_iter().flatten().unzip();
             let interval = bca_mean_difference_paired(&old, &new, LEVEL, RESAMPLES, seed);
@@ -52,17 +58,19 @@ pub fn changes(before: &Stored, after: &Stored, across_versions: bool) -> Result
                 ci95: interval.map(|one| [one.interval.low, one.interval.high]),
             }
         };
-        report::Change {
-            before: cell_input(&before.study.plan, &cell, &summaries[0].cells[cell.index], old),
+        let inflation_delta = difference(|row| Some(row.inflation));
+        let (verdict, fct) = judged(time, is_as_complete, intervals[cell.index], inflation_delta.mean.unwrap_or(0.0));
+        Ok(report::Change {
+            before: cell_input(&before.study.plan, then, &summaries[0].cells[then.index], old),
             after: cell_input(plan, &cell, &summaries[1].cells[cell.index], new),
             pairs: time.iter().flatten().count() as u32,
             fct_ratio: fct,
             verdict,
-            inflation_delta: difference(|row| Some(row.inflation)),
+            inflation_delta,
             dropped_delta: difference(|row| Some(row.dropped_packets as f64)),
-        }
+        })
     });
-    let cells: Vec<report::Change> = cells.collect();
+    let cells = cells.collect::<Result<Vec<report::Change>, String>>()?;
     let side = |stored: &Stored| report::Side {
         folder: stored.folder.display().to_string(),
         version: stored.manifest.version.clone(),
@@ -86,6 +94,13 @@ fn check(before: &Stored, after: &Stored, across_versions: bool) -> Result<Vec<S
         stored.manifest.experiment.clone().ok_or_else(unknown)
     };
     let (old, new) = (identity(before)?, identity(after)?);
+    // The cells are those that the text gives now: an edited text pairs rows that answer other questions.
+    for (stored, then) in [(before, &old), (after, &new)] {
+        let differences = then.edits(&Identity::of(&stored.study.plan));
+        if !differences.is_empty() {
+            return Err(format!("{}: {}", stored.folder.display(), other_question(&differences)));
+        }
+    }
     let is_other_version = old.program != new.program;
     if is_other_version && !across_versions {
         let (old, new) = (old.program, new.program);
@@ -126,28 +141,27 @@ fn check(before: &Stored, after: &Stored, across_versions: bool) -> Result<Vec<S
     Err(format!("{a} and {b} answer different questions: {}{more}", differences.join("; ")))
 }
 
-/// What the completion times show: how many times sooner they are after than before, with its interval.
-fn judged(pairs: &[Pair], interval: Option<[f64; 2]>) -> (Option<Verdict>, report::Estimate) {
+/// What the completion times and the bytes sent twice show: how many times sooner they are after than before, with its
+/// interval.
+fn judged(
+    pairs: &[Pair],
+    is_as_complete: bool,
+    interval: Option<[f64; 2]>,
+    more_inflation: f64,
+) -> (Option<Verdict>, report::Estimate) {
     let (before, after): (Vec<f64>, Vec<f64>) = pairs.iter().flatten().copied().unzip();
-    let Some(ratio) = mean(&before).zip(mean(&after)).map(|(before, after)| before / after) else {
-        return (None, report::Estimate::default());
-    };
-    let point = report::Estimate { mean: Some(ratio), ci95: None };
-    if before == after {
-        (Some(Verdict::Same), point)
-    } else if is_one_run(pairs) {
-        (Some(Verdict::Deterministic), point)
-    } else {
-        // Bytes have columns of their own.
-        (Some(comparison::verdict(ratio, interval, 0.0)), report::Estimate { ci95: interval, ..point })
-    }
+    let is_same = is_as_complete && !before.is_empty() && before == after;
+    let verdict = comparison::verdict(pairs, is_same, interval, more_inflation);
+    let has_interval = verdict.is_some_and(|one| one.kind != Kind::Same && !one.is_deterministic());
+    let mean = mean(&before).zip(mean(&after)).map(|(before, after)| before / after);
+    (verdict, report::Estimate { mean, ci95: interval.filter(|_| has_interval) })
 }
 
 /// The answer in sentences.
 fn answer(cells: &[report::Change]) -> Vec<String> {
     let all = cells.len();
     let count = |is: &dyn Fn(&report::Change) -> bool| cells.iter().filter(|cell| is(cell)).count();
-    let same = count(&|cell| cell.verdict == Some(Verdict::Same));
+    let same = count(&|cell| cell.verdict.is_some_and(|verdict| verdict.kind == Kind::Same));
     let changed: Vec<&report::Change> = cells.iter().filter(|cell| cell.has_changed()).collect();
     let of = |many: usize| if all == 1 { "The cell".to_owned() } else { format!("{many} of {all} cells") };
     if same == all {
@@ -158,17 +172,27 @@ fn answer(cells: &[report::Change]) -> Vec<String> {
     }
     let mut sentences = Vec::new();
     let largest = changed.iter().max_by(|a, b| a.effect().total_cmp(&b.effect()));
+    let incomparable: Vec<&report::Change> = cells.iter().filter(|cell| cell.verdict.is_none()).collect();
     match largest {
-        None => sentences.push(match all {
-            1 => "The completion time did not change measurably by more than 1 %.".to_owned(),
-            _ => format!("No completion time of {all} cells changed measurably by more than 1 %."),
+        None if incomparable.len() == all => {}
+        None => sentences.push(match all - incomparable.len() {
+            1 if all == 1 => "The completion time did not change measurably by more than 1 %.".to_owned(),
+            1 => "In the one cell that can be compared the completion time did not change measurably.".to_owned(),
+            known => format!("No completion time of {known} cells changed measurably by more than 1 %."),
         }),
         Some(largest) => {
             let faster = changed.iter().filter(|cell| cell.fct_ratio.mean.is_some_and(|ratio| ratio > 1.0)).count();
+            let by_waste =
+                changed.iter().filter(|cell| cell.verdict.is_some_and(|one| one.kind == Kind::FasterByWaste)).count();
+            let by_waste = match by_waste {
+                0 => String::new(),
+                all if all == faster => " by waste".to_owned(),
+                some => format!(" ({some} by waste)"),
+            };
             let directions = match (faster, changed.len() - faster) {
-                (_, 0) => "faster".to_owned(),
+                (_, 0) => format!("faster{by_waste}"),
                 (0, _) => "slower".to_owned(),
-                (faster, slower) => format!("{faster} faster, {slower} slower"),
+                (faster, slower) => format!("{faster} faster{by_waste}, {slower} slower"),
             };
             let words = largest.in_words();
             let cell = &largest.after.id;
@@ -179,6 +203,20 @@ fn answer(cells: &[report::Change]) -> Vec<String> {
     if same > 0 {
         sentences.push(format!("In {same} cells every repetition takes exactly as long as before."));
     }
+    if let Some(first) = incomparable.first() {
+        let (only, id) = (incomparable.len() == 1, &first.after.id);
+        let which = if only { format!("Of {id}") } else { format!("Of {} cells", incomparable.len()) };
+        let such_as = if only { String::new() } else { format!(", such as {id}") };
+        sentences.push(format!("{which} no repetition completed in both{such_as}, so nothing is compared there."));
+    }
+    for (word, sign) in [("Fewer", -1_i64), ("More", 1)] {
+        let differs = |cell: &&report::Change| (i64::from(cell.after.n) - i64::from(cell.before.n)) * sign > 0;
+        let which: Vec<&report::Change> = cells.iter().filter(differs).collect();
+        let Some(first) = which.first() else { continue };
+        let (id, before, after) = (&first.after.id, first.before.n, first.after.n);
+        let others = if which.len() > 1 { format!(", and in {} other cells", which.len() - 1) } else { String::new() };
+        sentences.push(format!("{word} transfers complete than before: {after} in place of {before} in {id}{others}."));
+    }
     sentences
 }
 
@@ -187,11 +225,11 @@ mod tests {
     use super::*;
     use crate::study::scenario::Scenario;
 
-    fn verdict(before: &[f64], after: &[f64]) -> Option<Verdict> {
+    fn verdict(before: &[f64], after: &[f64], more_inflation: f64) -> Option<Verdict> {
         let pairs: Vec<Pair> = before.iter().zip(after).map(|(before, after)| Some((*before, *after))).collect();
         let text = "link = [\"lte\"]\nsize = [\"70KB\"]\nscheme = [\"slow-start\"]\nreps = 1";
         let plan = Scenario::from_text(text).unwrap().plan(std::path::Path::new(".")).unwrap();
-        judged(&pairs, intervals(&plan, std::slice::from_ref(&pairs))[0]).0
+        judged(&pairs, true, intervals(&plan, std::slice::from_ref(&pairs))[0], more_inflation).0
     }
 
     #[test]
@@ -199,20 +237,43 @@ mod tests {
         let before: Vec<f64> = (0..20).map(|k| 100.0 + f64::from(k % 7)).collect();
         let times =
             |factor: f64| before.iter().zip(0..).map(|(ms, k)| ms * factor + f64::from(k % 3)).collect::<Vec<_>>();
-        assert_eq!(verdict(&before, &before), Some(Verdict::Same));
-        assert_eq!(verdict(&before, &times(0.8)), Some(Verdict::Faster));
-        assert_eq!(verdict(&before, &times(1.3)), Some(Verdict::Slower));
+        let of_interval = |kind| Some(Verdict::of_interval(kind));
+        assert_eq!(verdict(&before, &before, 0.0), of_interval(Kind::Same));
+        assert_eq!(verdict(&before, &times(0.8), 0.0), of_interval(Kind::Faster));
+        assert_eq!(verdict(&before, &times(0.8), 0.16), of_interval(Kind::FasterByWaste));
+        assert_eq!(verdict(&before, &times(1.3), 0.16), of_interval(Kind::Slower));
         // Half a percent is sure, and does not matter.
-        assert_eq!(verdict(&before, &before.iter().map(|ms| ms * 1.005).collect::<Vec<_>>()), Some(Verdict::Unclear));
-        assert_eq!(verdict(&[100.0; 5], &[90.0; 5]), Some(Verdict::Deterministic));
-        assert_eq!(verdict(&[], &[]), None);
+        let later = before.iter().map(|ms| ms * 1.005).collect::<Vec<_>>();
+        assert_eq!(verdict(&before, &later, 0.0), of_interval(Kind::Negligible));
+        assert_eq!(verdict(&[100.0; 5], &[90.0; 5], 0.0), Some(Verdict::of_one_run(Kind::Faster)));
+        assert_eq!(verdict(&[], &[], 0.0), None);
+    }
+
+    #[test]
+    fn what_has_no_rows_any_more_is_not_called_unchanged() {
+        let cell = |before: u32, after: u32, verdict| report::Change {
+            before: report::Cell { id: "a".into(), n: before, ..report::Cell::default() },
+            after: report::Cell { id: "a".into(), n: after, ..report::Cell::default() },
+            verdict,
+            ..report::Change::default()
+        };
+        let gone = answer(&[cell(5, 0, None)]);
+        let expected = [
+            "Of a no repetition completed in both, so nothing is compared there.",
+            "Fewer transfers complete than before: 0 in place of 5 in a.",
+        ];
+        assert_eq!(gone, expected);
+        let same = cell(5, 5, Some(Verdict::of_interval(Kind::Same)));
+        let of_two = answer(&[same, cell(5, 0, None)]);
+        assert_eq!(of_two[0], "In the one cell that can be compared the completion time did not change measurably.");
+        assert_eq!(of_two[2..], expected);
     }
 
     #[test]
     fn of_two_pairs_little_is_known() {
         // Logarithms 0.2 and 0.3; t with one degree of freedom is 12.7 at 95 %.
         let (before, after) = ([100.0, 100.0], [100.0 * (-0.2_f64).exp(), 100.0 * (-0.3_f64).exp()]);
-        assert_eq!(verdict(&before, &after), Some(Verdict::Unclear));
+        assert_eq!(verdict(&before, &after, 0.0), Some(Verdict::of_interval(Kind::Unclear)));
     }
 
     #[test]
@@ -252,7 +313,7 @@ mod tests {
         assert_ne!(all[0], all[1]);
         for [before, after] in [[0, 1], [1, 0]] {
             let change = changes(&stored[before], &stored[after], false).unwrap().cells.remove(0);
-            assert_eq!((change.verdict, change.pairs), (Some(Verdict::Same), 3));
+            assert_eq!((change.verdict, change.pairs), (Some(Verdict::of_interval(Kind::Same)), 3));
             assert_eq!([change.before.fct_ms.mean, change.after.fct_ms.mean], [all[0]; 2]);
         }
     }

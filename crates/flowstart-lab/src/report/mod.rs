@@ -340,7 +340,6 @@ fn cell_input(plan: &Plan, cell: &Cell, summary: &CellSummary, rows: &[&Row]) ->
         time: time(plan, cell),
         fct_ms: metric(name),
         speedup: versus.map_or_else(Default::default, |v| report::Estimate { mean: v.speedup, ci95: v.speedup_ci }),
-        significant: versus.map(|v| v.significant),
         verdict: versus.and_then(|v| v.verdict),
         within_one_rtt: versus.and_then(|v| v.fct_delta_ms).map(|delta| delta.abs() < link.rtt.as_millis_f64()),
         dropped_delta: versus

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use flowstart_report::Verdict;
+use flowstart_report::{Kind, Verdict};
 use flowstart_statistics::Metric;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 /// A cell against its baseline. Its FCT is the time that users feel ([`felt`](super::felt::felt)).
@@ -33,8 +33,20 @@ pub struct Comparison {
     pub inflation_delta: Option<f64>,
     /// Whether the simultaneous interval excludes 1, and the effect exceeds 1 %.
     pub significant: bool,
-    /// What the comparison shows; absent if no repetition completed in both cells.
+    /// What the comparison shows; null if no repetition completed in both cells. `verdict` is `deterministic` where all
+    /// repetitions are one run; `kind` then still says what this run shows.
+    #[serde(flatten, serialize_with = "in_words")]
     pub verdict: Option<Verdict>,
+}
+
+fn in_words<S: Serializer>(verdict: &Option<Verdict>, serializer: S) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Words {
+        verdict: Option<&'static str>,
+        kind: Option<Kind>,
+    }
+    let words = Words { verdict: verdict.map(Verdict::word), kind: verdict.map(|one| one.kind) };
+    words.serialize(serializer)
 }
 
 /// Harm to others.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use flowstart_core::rng::{mix, name_hash};
-use flowstart_report::Verdict;
+use flowstart_report::{Kind, Verdict};
 use flowstart_statistics::{
     BootstrapEstimate, LEAST_EFFECT, LEVEL, RESAMPLES, bca_mean_difference_paired, bca_mean_ratio_paired, mean,
     simultaneous_ratios,
@@ -80,46 +80,60 @@ fn comparison(
     let dropped = bca_mean_difference_paired(&dropped_before, &dropped_after, LEVEL, RESAMPLES, seed);
     let (inflation_before, inflation_after) = of(|row| Some(row.inflation));
     let inflation = mean(&inflation_after).zip(mean(&inflation_before)).map(|(after, before)| after - before);
-    let verdict = if is_same(base, rows) {
-        Some(Verdict::Same)
-    } else if is_one_run(pairs) {
-        speedup.map(|_| Verdict::Deterministic)
-    } else {
-        speedup.map(|speedup| verdict(speedup, interval, inflation.unwrap_or(0.0)))
-    };
+    let verdict = verdict(pairs, is_same(base, rows), interval, inflation.unwrap_or(0.0));
     let ends = |estimate: BootstrapEstimate| [estimate.interval.low, estimate.interval.high];
     Comparison {
         baseline: plan.id(baseline),
         speedup,
         speedup_ci95: bca_mean_ratio_paired(&before, &after, LEVEL, RESAMPLES, seed).map(ends),
-        speedup_ci: interval.filter(|_| verdict != Some(Verdict::Deterministic)),
+        speedup_ci: interval.filter(|_| verdict.is_none_or(|one| !one.is_deterministic())),
         level: LEVEL,
         fct_delta_ms: mean(&after).zip(mean(&before)).map(|(after, before)| after - before),
         fct_delta_ci95: delta.map(ends),
         dropped_delta: mean(&dropped_after).zip(mean(&dropped_before)).map(|(after, before)| after - before),
         dropped_delta_ci95: dropped.map(ends),
         inflation_delta: inflation,
-        significant: matches!(verdict, Some(Verdict::Faster | Verdict::FasterByWaste | Verdict::Slower)),
+        significant: verdict.is_some_and(Verdict::is_significant),
         verdict,
     }
 }
 
-/// The verdict on a speed-up that varies between repetitions.
-pub fn verdict(speedup: f64, interval: Option<[f64; 2]>, more_inflation: f64) -> Verdict {
-    let Some([low, high]) = interval else { return Verdict::Unclear };
-    if (speedup - 1.0).abs() <= LEAST_EFFECT || (low <= 1.0 && high >= 1.0) {
-        Verdict::Unclear
-    } else if high < 1.0 {
-        Verdict::Slower
-    } else if more_inflation > WASTE {
-        Verdict::FasterByWaste
+/// The verdict on a comparison; `None` if no repetition completed in both cells. This is the law for everything that a
+/// reader sees. `is_same` says that both cells sent the same packets. The interval is that of the speed-up; one run has
+/// none. `more_inflation` is what the cell sends twice beyond its baseline, over the payload.
+pub fn verdict(pairs: &[Pair], is_same: bool, interval: Option<[f64; 2]>, more_inflation: f64) -> Option<Verdict> {
+    let (before, after): (Vec<f64>, Vec<f64>) = pairs.iter().flatten().copied().unzip();
+    let speedup = mean(&before).zip(mean(&after)).map(|(before, after)| before / after);
+    let is_one_run = is_one_run(pairs);
+    let kind = if is_same {
+        Kind::Same
+    } else if is_one_run {
+        kind(speedup?, speedup.map(|one| [one; 2]), more_inflation)
     } else {
-        Verdict::Faster
+        kind(speedup?, interval, more_inflation)
+    };
+    Some(if is_one_run { Verdict::of_one_run(kind) } else { Verdict::of_interval(kind) })
+}
+
+/// What a speed-up shows that is known to lie in a range.
+fn kind(speedup: f64, range: Option<[f64; 2]>, more_inflation: f64) -> Kind {
+    let Some([low, high]) = range else { return Kind::Unclear };
+    // A range without width is known.
+    if low <= 1.0 && high >= 1.0 && low < high {
+        Kind::Unclear
+    } else if (speedup - 1.0).abs() <= LEAST_EFFECT {
+        Kind::Negligible
+    } else if high < 1.0 {
+        Kind::Slower
+    } else if more_inflation > WASTE {
+        Kind::FasterByWaste
+    } else {
+        Kind::Faster
     }
 }
 
 /// Whether there are pairs, and all of them are the same.
-pub fn is_one_run(pairs: &[Pair]) -> bool {
+fn is_one_run(pairs: &[Pair]) -> bool {
     let mut pairs = pairs.iter().flatten();
     let first = pairs.next();
     first.is_some() && pairs.all(|pair| Some(pair) == first)
@@ -198,16 +212,56 @@ mod tests {
         summary.cells.iter().map(|cell| cell.vs_baseline.as_ref().and_then(|versus| versus.verdict)).collect()
     }
 
+    /// The first scheme without noise wastes: an estimate of four times the rate.
+    #[test]
+    fn a_gain_by_waste_is_one_in_one_distinct_run_too() {
+        let text = "link = [\"rate=20mbit,rtt=100ms,buffer=10pkt,noise=off\"]\nsize = [\"2MB\"]\nreps = 2\n\
+                    scheme = [\"search\", \"blitzstart:estimate=4.0\", \"blitzstart\"]";
+        let (_, _, summary) = run(text);
+        let [_, wasteful, better] = verdicts(&summary)[..] else { panic!("three schemes") };
+        assert_eq!(wasteful, Some(Verdict::of_one_run(Kind::FasterByWaste)));
+        assert_eq!(better, Some(Verdict::of_one_run(Kind::Faster)));
+        let versus = serde_json::to_value(summary.cells[1].vs_baseline.as_ref().unwrap()).unwrap();
+        assert_eq!([&versus["verdict"], &versus["kind"]], ["deterministic", "faster-by-waste"]);
+    }
+
     #[test]
     fn a_verdict_follows_from_interval_effect_and_waste() {
-        let verdict = |speedup, low, high, more| verdict(speedup, Some([low, high]), more);
-        assert_eq!(verdict(1.2, 1.1, 1.3, 0.0), Verdict::Faster);
-        assert_eq!(verdict(1.2, 1.1, 1.3, 0.16), Verdict::FasterByWaste);
-        assert_eq!(verdict(0.9, 0.8, 0.95, 0.5), Verdict::Slower);
-        assert_eq!(verdict(1.2, 0.99, 1.4, 0.0), Verdict::Unclear);
+        let verdict = |speedup: f64, interval, more| {
+            // Two repetitions that differ.
+            let pairs = [Some((90.0 * speedup, 90.0)), Some((110.0 * speedup, 110.0))];
+            let verdict = verdict(&pairs, false, interval, more).unwrap();
+            assert_eq!(verdict, Verdict::of_interval(verdict.kind));
+            verdict.kind
+        };
+        assert_eq!(verdict(1.2, Some([1.1, 1.3]), 0.0), Kind::Faster);
+        assert_eq!(verdict(1.2, Some([1.1, 1.3]), 0.16), Kind::FasterByWaste);
+        assert_eq!(verdict(0.9, Some([0.8, 0.95]), 0.5), Kind::Slower);
+        assert_eq!(verdict(1.2, Some([0.99, 1.4]), 0.0), Kind::Unclear);
         // Sure, but 1 % at most.
-        assert_eq!(verdict(1.009, 1.005, 1.013, 0.0), Verdict::Unclear);
-        assert_eq!(super::verdict(1.5, None, 0.0), Verdict::Unclear);
+        assert_eq!(verdict(1.009, Some([1.005, 1.013]), 0.0), Kind::Negligible);
+        assert_eq!(verdict(0.995, Some([0.993, 0.997]), 0.0), Kind::Negligible);
+        assert_eq!(Verdict::of_interval(Kind::Negligible).word(), "unclear");
+        assert_eq!(verdict(1.009, Some([0.995, 1.013]), 0.0), Kind::Unclear);
+        assert_eq!(verdict(1.5, None, 0.0), Kind::Unclear);
+    }
+
+    #[test]
+    fn one_distinct_run_shows_gains_waste_and_losses_without_an_interval() {
+        let verdict = |before: f64, after: f64, more| {
+            let pairs = vec![Some((before, after)); 3];
+            let verdict = verdict(&pairs, false, Some([before / after; 2]), more).unwrap();
+            assert!(verdict.is_deterministic() && !verdict.is_significant());
+            verdict.kind
+        };
+        assert_eq!(verdict(120.0, 100.0, 0.0), Kind::Faster);
+        assert_eq!(verdict(120.0, 100.0, 0.54), Kind::FasterByWaste);
+        assert_eq!(verdict(80.0, 100.0, 0.54), Kind::Slower);
+        assert_eq!(verdict(100.9, 100.0, 0.0), Kind::Negligible);
+        assert_eq!(verdict(100.0, 100.0, 0.0), Kind::Negligible);
+        let same = super::verdict(&[Some((100.0, 100.0)); 3], true, None, 0.0).unwrap();
+        assert!(same.kind == Kind::Same && !same.is_deterministic());
+        assert_eq!(super::verdict(&[None], false, None, 0.0), None);
     }
 
     #[test]
@@ -227,7 +281,8 @@ mod tests {
         let (_, _, summary) = run(text);
         assert!(summary.cells.iter().all(|cell| cell.n == 4 && cell.distinct == 1));
         // The last one is the baseline under another name.
-        assert_eq!(verdicts(&summary), [None, Some(Verdict::Deterministic), Some(Verdict::Same)]);
+        let same = Verdict::of_one_run(Kind::Same);
+        assert_eq!(verdicts(&summary), [None, Some(Verdict::of_one_run(Kind::Faster)), Some(same)]);
         let versus = summary.cells[1].vs_baseline.as_ref().unwrap();
         assert_eq!((versus.speedup_ci, versus.significant), (None, false));
         assert!(versus.speedup.unwrap() > 1.1 && versus.speedup_ci95.is_some());
@@ -248,12 +303,13 @@ mod tests {
             let is_sure = (low > 1.0 || high < 1.0) && (speedup - 1.0).abs() > LEAST_EFFECT;
             assert_eq!(versus.significant, is_sure, "{versus:?}");
             let expected = match (is_sure, speedup > 1.0, versus.inflation_delta.unwrap() > WASTE) {
-                (false, ..) => Verdict::Unclear,
-                (true, true, true) => Verdict::FasterByWaste,
-                (true, true, false) => Verdict::Faster,
-                (true, false, _) => Verdict::Slower,
+                (false, ..) if low > 1.0 || high < 1.0 => Kind::Negligible,
+                (false, ..) => Kind::Unclear,
+                (true, true, true) => Kind::FasterByWaste,
+                (true, true, false) => Kind::Faster,
+                (true, false, _) => Kind::Slower,
             };
-            assert_eq!(versus.verdict, Some(expected), "{versus:?}");
+            assert_eq!(versus.verdict, Some(Verdict::of_interval(expected)), "{versus:?}");
             seen.push(expected);
             // The family is as wide as the command, so no interval is narrower than that of the comparison alone.
             let base = plan.baseline_of(cell).unwrap();
@@ -262,8 +318,8 @@ mod tests {
             let alone = simultaneous_ratios(&[alone], LEVEL, RESAMPLES, 1)[0].unwrap();
             assert!(low <= alone.low * 1.001 && high * 1.001 >= alone.high, "{versus:?} {alone:?}");
         }
-        for verdict in [Verdict::Faster, Verdict::FasterByWaste, Verdict::Slower] {
-            assert!(seen.contains(&verdict), "{seen:?}");
+        for kind in [Kind::Faster, Kind::FasterByWaste, Kind::Slower] {
+            assert!(seen.contains(&kind), "{seen:?}");
         }
     }
 

@@ -31,6 +31,13 @@ pub enum ExperimentError {
         /// Why.
         problem: String,
     },
+    /// The manifest of results asks another question than the rows answer.
+    Question {
+        /// The folder.
+        folder: PathBuf,
+        /// What differs.
+        problem: String,
+    },
     /// A file could not be written.
     Write {
         /// The file.
@@ -48,6 +55,7 @@ impl fmt::Display for ExperimentError {
             Self::Study(problem) => write!(f, "scenario: {problem}"),
             Self::Report(problem) => write!(f, "report: {problem}"),
             Self::Folder { folder, problem } => write!(f, "--out `{}`: {problem}", folder.display()),
+            Self::Question { folder, problem } => write!(f, "{}: {problem}", folder.display()),
             Self::Write { file, problem } => write!(f, "cannot write {}: {problem}", file.display()),
         }
     }

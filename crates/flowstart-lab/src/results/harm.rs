@@ -35,6 +35,15 @@ impl HarmIn {
         }
     }
 
+    /// What people notice beside any of a plan's measured flows: of calls and of conversations.
+    pub fn of_people(plan: &Plan) -> Vec<Self> {
+        let others = || plan.competitors.iter().map(PerTransport::first);
+        let has = |is: fn(&Competitor) -> bool, measure| others().any(is).then_some(measure);
+        let frames = has(|other| other.call().is_some(), Self::Frames);
+        let score = has(|other| other.media().is_some(), Self::Score);
+        frames.into_iter().chain(score).collect()
+    }
+
     /// Whether people notice it.
     pub(crate) fn is_felt(self) -> bool {
         matches!(self, Self::Score | Self::Frames)
@@ -58,6 +67,11 @@ impl HarmIn {
             Self::Score => cell.metrics.get("media_worst_1s_mos")?.ci95,
             Self::Frames => cell.metrics.get("call_not_shown")?.ci95,
         }
+    }
+
+    /// The best of several values.
+    pub(crate) fn best(self, values: &[f64]) -> Option<f64> {
+        values.iter().copied().reduce(if self == Self::Score { f64::max } else { f64::min })
     }
 
     /// The worst of several values: the lowest score, and the most of everything else.

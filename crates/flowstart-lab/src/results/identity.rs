@@ -9,6 +9,7 @@ use std::sync::OnceLock;
 use flowstart_core::rng::{mix, name_hash};
 use serde::{Deserialize, Serialize};
 
+use super::folder::MANIFEST;
 use crate::study::plan::{AXES, Axis, Plan};
 
 /// Longest text that a message repeats.
@@ -89,6 +90,21 @@ impl Identity {
         })
     }
 
+    /// The differences between the question of `self`, with which rows are stored, and what the text beside them means
+    /// to this program. Another version may have other defaults: of its text only the words must be the same.
+    pub fn edits(&self, now: &Self) -> Vec<String> {
+        let mut then = self.clone();
+        if self.program != now.program {
+            for (name, part) in &mut then.parts {
+                if let Some(same) = now.parts.get(name).filter(|same| same.written == part.written) {
+                    part.hash.clone_from(&same.hash);
+                }
+            }
+            then.parts.retain(|name, _| now.parts.contains_key(name));
+        }
+        then.other_parts(now)
+    }
+
     /// The differences in the user's text and in its meaning.
     pub fn other_parts(&self, now: &Self) -> Vec<String> {
         let mut differences = Vec::new();
@@ -109,6 +125,11 @@ impl Identity {
         }
         differences
     }
+}
+
+/// What is said of results whose rows answer another question than the text beside them asks.
+pub fn other_question(differences: &[String]) -> String {
+    format!("this program reads another question from {MANIFEST} than the results answer: {}", differences.join("; "))
 }
 
 /// Hash of the program's executable file, which distinguishes builds of one version; empty if it cannot be read.

@@ -1,6 +1,7 @@
-//! Pairs of AQM and startup scheme that keep both the completion time and the peak of the queue low.
+//! Pairs of AQM and startup scheme that keep both the completion time and the peak of the queue low; beside people in
+//! place of the peak what they meet, since a short queue may have been bought with their packets.
 
-use flowstart_report::{Pair, PairedSetting};
+use flowstart_report::{Pair, PairedSetting, SecondCriterion};
 
 use crate::results::cell_summary::CellSummary;
 use crate::study::plan::{AXES, Plan};
@@ -21,6 +22,12 @@ pub fn paired(plan: &Plan, cells: &[CellSummary]) -> Vec<PairedSetting> {
         for axis in others.iter().filter(|axis| axis.length(plan) > 1) {
             setting.push_str(&format!(", {} {}", axis.name(), axis.value(plan, cell).unwrap_or_default()));
         }
+        let met = |name: &str| metric(name).filter(|_| summary.others.is_some());
+        let people = [
+            (SecondCriterion::CallNotShown, met("call_not_shown")),
+            (SecondCriterion::WorstSecondMos, met("media_worst_1s_mos")),
+        ];
+        let (second, met) = people.into_iter().find_map(|(second, met)| Some((second, Some(met?)))).unwrap_or_default();
         let pair = Pair {
             aqm: summary.aqm.clone(),
             scheme: summary.scheme.clone(),
@@ -29,6 +36,9 @@ pub fn paired(plan: &Plan, cells: &[CellSummary]) -> Vec<PairedSetting> {
             ideal_fct_ms: summary.ideal_fct_ms,
             max_queue_delay_ms: queue.0,
             max_queue_delay_ms_ci95: queue.1,
+            second,
+            met: met.map(|(mean, _)| mean),
+            met_ci95: met.and_then(|(_, interval)| interval),
             n: summary.n,
             is_unbeaten: false,
             indistinguishable: Vec::new(),
@@ -73,6 +83,23 @@ mod tests {
         let first = &setting.pairs[0];
         assert_eq!(first.n, 2);
         assert!(first.indistinguishable.len() == 3 && !first.indistinguishable.contains(&first.name()), "{first:?}");
+    }
+
+    #[test]
+    fn beside_a_call_the_frames_decide() {
+        let text = "link = [\"dsl-slow\"]\nsize = [\"2MB\"]\nscheme = [\"slow-start\"]\nreps = 2\n\
+                    aqm = [\"taildrop\", \"cake\"]\ncompetitor = [\"call:rate=2.5mbit\", \"none\"]";
+        let plan = crate::study::scenario::Scenario::from_text(text).unwrap().plan(std::path::Path::new(".")).unwrap();
+        let rows = crate::experiment::execute(&plan, 1, &[], |_| {}).unwrap();
+        let summary = crate::results::summary::summarize(&plan, &rows);
+        let settings = paired(&plan, &summary.cells);
+        for setting in &settings {
+            let is_beside_call = setting.setting.contains("call");
+            let expected =
+                if is_beside_call { SecondCriterion::CallNotShown } else { SecondCriterion::MaxQueueDelayMs };
+            assert!(setting.pairs.iter().all(|pair| pair.second == expected && pair.met.is_some() == is_beside_call));
+        }
+        assert_eq!(settings.len(), 2);
     }
 
     #[test]

@@ -279,6 +279,11 @@ impl Plan {
         own.and_then(Clone::clone).unwrap_or_else(|| self.avoidance_beside(cell))
     }
 
+    /// Whether a scheme names its congestion avoidance itself.
+    pub fn names_avoidance(&self, scheme: usize, transport: usize) -> bool {
+        self.scheme_avoidances[transport].get(scheme).is_some_and(Option::is_some)
+    }
+
     /// Congestion avoidance of a cell, whatever its scheme names.
     pub fn avoidance_beside(&self, cell: &Cell) -> Written<AvoidanceConfig> {
         match self.avoidances.get(cell.avoidance) {

@@ -393,6 +393,17 @@ impl Scenario {
     pub fn unchosen_avoidance(&self, plan: &Plan) -> Option<String> {
         let differing = |(place, transport): (usize, &Transport)| {
             let own = transport.profile.avoidance.name();
+            // A scheme that names its own has made the choice.
+            let is_chosen = |scheme: usize| plan.names_avoidance(scheme, place);
+            let unchosen: Vec<&str> =
+                plan.schemes.iter().enumerate().filter(|one| !is_chosen(one.0)).map(|one| &*one.1.text).collect();
+            if unchosen.is_empty() {
+                return None;
+            }
+            let flows = match unchosen.len() == plan.schemes.len() {
+                true => "the measured flows use".to_owned(),
+                false => format!("the measured flows with {} use", unchosen.join(" or ")),
+            };
             let mut others: Vec<&str> = Vec::new();
             for competitor in &plan.competitors {
                 if let Competitor::Bulk { avoidance, .. } = competitor.on(place)
@@ -403,7 +414,7 @@ impl Scenario {
                 }
             }
             let with = if plan.transports.len() > 1 { format!("with {} ", transport.text) } else { String::new() };
-            let statement = || format!("{with}the measured flows use {own}, the competitor {}", others.join(" or "));
+            let statement = || format!("{with}{flows} {own}, the competitor {}", others.join(" or "));
             (!others.is_empty()).then(statement)
         };
         let statements: Vec<String> = plan.transports.iter().enumerate().filter_map(differing).collect();
@@ -435,6 +446,22 @@ pub(super) fn each<T>(
 mod tests {
     use super::*;
     use crate::study::plan::Cell;
+
+    #[test]
+    fn an_avoidance_that_schemes_name_is_chosen() {
+        let note = |schemes: &str| {
+            let text = format!(
+                "link = [\"lte\"]\nsize = [\"500KB\"]\ncompetitor = [\"cubic\"]\nscheme = [{schemes}]\nreps = 1"
+            );
+            let scenario = Scenario::from_text(&text).unwrap();
+            scenario.unchosen_avoidance(&scenario.plan(Path::new(".")).unwrap())
+        };
+        assert_eq!(note("\"slow-start:avoidance=cubic\", \"blitzstart:avoidance=cubic\""), None);
+        let all = note("\"slow-start\", \"blitzstart\"").unwrap();
+        assert_eq!(all, "the measured flows use reno, the competitor cubic");
+        let some = note("\"slow-start\", \"blitzstart:avoidance=cubic\"").unwrap();
+        assert_eq!(some, "the measured flows with slow-start use reno, the competitor cubic");
+    }
 
     #[test]
     fn a_scheme_without_a_launch_is_refused_beside_an_avoidance_that_probes_by_itself() {

@@ -224,8 +224,8 @@ fn plot(cells: &[Cell], reference: Option<&str>) -> Option<Chart> {
 /// The speed-up and its interval.
 fn numbers(row: &Row<'_>) -> String {
     let (mean, ends) = Format::Factor.estimate(row.cell.speedup);
-    match (row.verdict, ends.is_empty()) {
-        (Verdict::Deterministic, _) => format!("{mean} (one run)"),
+    match (row.verdict.is_deterministic(), ends.is_empty()) {
+        (true, _) => format!("{mean} (one run)"),
         (_, true) => mean,
         (_, false) => format!("{mean} ({ends})"),
     }

@@ -8,7 +8,7 @@ use crate::baseline::{alike, compared};
 use crate::group::{Axis, Names, distinct, shortened};
 use crate::number::{Format, finite};
 use crate::verdict::{LOOKS, look_of, verdict};
-use crate::{Cell, Link, Verdict};
+use crate::{Cell, Kind, Link};
 use serde_json::{Value, json};
 
 /// Most maps.
@@ -54,7 +54,7 @@ pub(crate) fn heat(cells: &[Cell], links: &[Link]) -> Option<Chart> {
     let names: Vec<String> = (0..compared.len()).map(name).collect();
     let is_told = |map: &String| {
         let here = compared.iter().zip(&names).filter(|(_, name)| *name == map);
-        here.into_iter().any(|(cell, _)| verdict(cell) != Some(Verdict::Same))
+        here.into_iter().any(|(cell, _)| verdict(cell).is_none_or(|verdict| verdict.kind != Kind::Same))
     };
     let (maps, same): (Vec<String>, Vec<String>) = distinct(names.iter()).into_iter().partition(is_told);
     let furthest = compared.iter().filter_map(|cell| finite(cell.speedup.mean)).map(|mean| mean.log2().abs());

@@ -4,8 +4,8 @@ use super::document::{Chart, Panel, Row, grid_document};
 use super::legend::{LegendItem, item, mark_item, scheme_legend};
 use super::style::{COLOURS, NEUTRAL, colours, shapes, style};
 use super::table::{Table, named};
-use crate::PairedSetting;
 use crate::group::distinct;
+use crate::{Pair, PairedSetting, SecondCriterion};
 use serde_json::json;
 
 /// A panel for each setting, a point for each pair: the scheme's shape in the AQM's colour. A line joins the pairs that
@@ -26,7 +26,7 @@ pub(crate) fn pairs(settings: &[PairedSetting], schemes: &[String]) -> Option<Ch
             let place = |list: &[String], name: &String| list.iter().position(|known| known == name);
             let (Some(a), Some(s)) = (place(&aqms, &pair.aqm), place(&schemes, &pair.scheme)) else { continue };
             // A queue that never forms is shown at the edge of the logarithmic axis.
-            let (x, y) = (pair.fct_ms / pair.ideal_fct_ms, pair.max_queue_delay_ms.max(0.1));
+            let (x, y) = (pair.fct_ms / pair.ideal_fct_ms, height(pair).max(0.1));
             (slowest, lowest, highest) = (slowest.max(x), lowest.min(y), highest.max(y));
             table.push(&[a as f64, s as f64, x, y, f64::from(u8::from(pair.is_unbeaten))]);
             if pair.is_unbeaten {
@@ -37,14 +37,16 @@ pub(crate) fn pairs(settings: &[PairedSetting], schemes: &[String]) -> Option<Ch
             continue;
         }
         let names = labels(&place_of);
-        let aria = format!(
-            "{}: FCT over the physical limit against the peak queue delay, one point per pair",
-            setting.setting
-        );
+        let [what, unit] = match setting.pairs.first().map(|pair| pair.second).unwrap_or_default() {
+            SecondCriterion::MaxQueueDelayMs => ["peak queue delay", "ms"],
+            SecondCriterion::CallNotShown => ["frames of the call not shown", "%"],
+            SecondCriterion::WorstSecondMos => ["what the worst second lacks", "MOS"],
+        };
+        let aria = format!("{}: FCT over the physical limit against the {what}, one point per pair", setting.setting);
         let x = json!({"field": "x", "type": "quantitative", "title": "FCT / physical limit (1 = the limit, log scale)",
             "scale": {"type": "log", "domain": [1, slowest * 1.1], "nice": false},
             "axis": {"values": [1, 1.5, 2, 3, 4, 6, 10, 20, 50, 100], "format": "~r"}});
-        let y = json!({"field": "y", "type": "quantitative", "title": "peak queue delay (ms, log scale)",
+        let y = json!({"field": "y", "type": "quantitative", "title": format!("{what} ({unit}, log scale)"),
             "scale": {"type": "log", "domain": [lowest / 1.3, highest * 1.3], "nice": false},
             "axis": {"values": [0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000], "format": "~r",
                 "minExtent": 30}});
@@ -60,7 +62,7 @@ pub(crate) fn pairs(settings: &[PairedSetting], schemes: &[String]) -> Option<Ch
                     "opacity": {"condition": {"test": "datum.u == 1", "value": 1}, "value": 0.45},
                     "tooltip": [{"field": "AQM", "title": "AQM"}, {"field": "scheme", "title": "scheme"},
                         {"field": "x", "title": "FCT / limit", "format": ".3~g"},
-                        {"field": "y", "title": "peak queue delay (ms)", "format": ".3~g"}]}})
+                        {"field": "y", "title": format!("{what} ({unit})"), "format": ".3~g"}]}})
         };
         let plain = |field: &str| json!({"field": field, "type": "quantitative"});
         panels.push(json!({
@@ -93,7 +95,7 @@ pub(crate) fn pairs(settings: &[PairedSetting], schemes: &[String]) -> Option<Ch
         id: "pairs".to_owned(),
         title: "AQM and scheme together".to_owned(),
         sentence: "One mark is one pair, the scheme's shape in the AQM's colour. The best place is the lower left \
-            corner: fast, and with a queue that never gets long. Pale marks are beaten by a pair that is at least as \
+            corner: fast, and with a queue that never gets long, or with people beside it who notice nothing. Pale marks are beaten by a pair that is at least as \
             good in both respects."
             .to_owned(),
         aria: "Scatter charts of FCT over the physical limit against the peak queue delay, a point per pair of AQM \
@@ -105,6 +107,18 @@ pub(crate) fn pairs(settings: &[PairedSetting], schemes: &[String]) -> Option<Ch
         spec: grid_document("FCT over the physical limit against the peak queue delay, by AQM and scheme", 2, &panels),
         ..Chart::default()
     })
+}
+
+/// The best score of a conversation (ITU-T G.107).
+const BEST_SCORE: f64 = 4.5;
+
+/// What is drawn upwards: less is better.
+fn height(pair: &Pair) -> f64 {
+    match (pair.second, pair.met) {
+        (SecondCriterion::CallNotShown, Some(share)) => share * 100.0,
+        (SecondCriterion::WorstSecondMos, Some(score)) => BEST_SCORE - score,
+        _ => pair.max_queue_delay_ms,
+    }
 }
 
 /// What is written beside the pairs that nobody beats: their numbers, once for pairs in the same place.

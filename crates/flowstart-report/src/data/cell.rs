@@ -51,9 +51,6 @@ pub struct Cell {
     pub fct_ms: Estimate,
     /// Mean FCT of the baseline divided by the mean FCT: over 1 is faster. `None` for the baseline itself.
     pub speedup: Estimate,
-    /// Whether the speed-up is significant: the interval that holds for all comparisons at once excludes 1, and the
-    /// effect is over 1 %.
-    pub significant: Option<bool>,
     /// What the comparison with the baseline shows. `None` for the baseline itself.
     pub verdict: Option<Verdict>,
     /// Whether the mean FCT differs from the baseline's by less than one RTT.

@@ -1,6 +1,6 @@
 //! The same question was answered twice: before and after something changed.
 
-use super::{Cell, Estimate, Verdict};
+use super::{Cell, Estimate, Kind, Verdict};
 use serde::{Deserialize, Serialize};
 
 /// Everything the page of a change shows.
@@ -59,14 +59,10 @@ pub struct Change {
     pub dropped_delta: Estimate,
 }
 
-/// Least change of an FCT that is called one, as a part of it.
-const LEAST: f64 = 0.01;
-
 impl Change {
-    /// Whether the FCT changed by more than 1 %, beyond its interval where there is one.
+    /// Whether the FCT changed, as its verdict says.
     pub fn has_changed(&self) -> bool {
-        let is_known = matches!(self.verdict, Some(Verdict::Faster | Verdict::Slower | Verdict::Deterministic));
-        is_known && self.fct_ratio.mean.is_some_and(|ratio| (ratio - 1.0).abs() > LEAST)
+        self.verdict.is_some_and(|verdict| verdict.is_gain() || verdict.kind == Kind::Slower)
     }
 
     /// How far the FCT is from what it was, whatever the direction: the logarithm of the ratio.
@@ -82,7 +78,9 @@ impl Change {
         let ends = self.fct_ratio.ci95;
         if ratio >= 1.0 {
             let interval = ends.map_or(String::new(), |[low, high]| format!(" ({low:.2} to {high:.2})"));
-            return format!("finishes {ratio:.2} times sooner{interval}");
+            let is_waste = self.verdict.is_some_and(|verdict| verdict.kind == Kind::FasterByWaste);
+            let waste = if is_waste { ", but by waste" } else { "" };
+            return format!("finishes {ratio:.2} times sooner{interval}{waste}");
         }
         let percent = |ratio: f64| (1.0 / ratio - 1.0) * 100.0;
         let interval =
@@ -97,14 +95,19 @@ mod tests {
 
     #[test]
     fn sooner_is_a_factor_and_later_a_percentage() {
-        let change = |mean: f64, low, high| Change {
+        let change = |mean: f64, low, high, kind| Change {
             fct_ratio: Estimate { mean: Some(mean), ci95: Some([low, high]) },
-            verdict: Some(Verdict::Faster),
+            verdict: Some(Verdict::of_interval(kind)),
             ..Change::default()
         };
-        assert_eq!(change(1.2, 1.1, 1.3).in_words(), "finishes 1.20 times sooner (1.10 to 1.30)");
+        assert_eq!(change(1.2, 1.1, 1.3, Kind::Faster).in_words(), "finishes 1.20 times sooner (1.10 to 1.30)");
         // 1 / 0.8 is 25 % more, 1 / 0.9 is 11.1 % and 1 / 0.75 is 33.3 %.
-        assert_eq!(change(0.8, 0.75, 0.9).in_words(), "takes 25.0 % longer (11.1 to 33.3)");
-        assert!(change(1.02, 1.01, 1.03).has_changed() && !change(1.005, 1.004, 1.006).has_changed());
+        assert_eq!(change(0.8, 0.75, 0.9, Kind::Slower).in_words(), "takes 25.0 % longer (11.1 to 33.3)");
+        assert!(change(1.02, 1.01, 1.03, Kind::Faster).has_changed());
+        assert!(!change(1.005, 1.004, 1.006, Kind::Negligible).has_changed());
+        // A build that is faster because it sends twice has changed, and says how.
+        let wasteful = change(1.5, 1.4, 1.6, Kind::FasterByWaste);
+        assert!(wasteful.has_changed());
+        assert_eq!(wasteful.in_words(), "finishes 1.50 times sooner (1.40 to 1.60), but by waste");
     }
 }

@@ -2,6 +2,26 @@
 
 use serde::{Deserialize, Serialize};
 
+/// What a pair is judged by besides its completion time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SecondCriterion {
+    /// The longest time that a packet waited at the bottleneck.
+    #[default]
+    MaxQueueDelayMs,
+    /// The part of the frames of the video call beside it that were not shown.
+    CallNotShown,
+    /// The score of the worst second of the conversation beside it.
+    #[serde(rename = "media-worst-1s-mos")]
+    WorstSecondMos,
+}
+
+impl SecondCriterion {
+    fn is_peak(&self) -> bool {
+        *self == Self::MaxQueueDelayMs
+    }
+}
+
 /// A pair in one setting.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Pair {
@@ -19,6 +39,15 @@ pub struct Pair {
     pub max_queue_delay_ms: f64,
     /// Its 95 % interval.
     pub max_queue_delay_ms_ci95: Option<[f64; 2]>,
+    /// What it is judged by besides its completion time: what people beside it met, where there are any.
+    #[serde(default, skip_serializing_if = "SecondCriterion::is_peak")]
+    pub second: SecondCriterion,
+    /// Mean of what people met.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub met: Option<f64>,
+    /// Its 95 % interval.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub met_ci95: Option<[f64; 2]>,
     /// Repetitions.
     pub n: usize,
     /// Whether no other pair of the setting is at least as good in both means and better in one.
@@ -33,18 +62,26 @@ impl Pair {
         format!("{} + {}", self.aqm, self.scheme)
     }
 
+    /// The second mean, where less is better, and its interval.
+    pub fn cost(&self) -> (f64, Option<[f64; 2]>) {
+        match (self.second, self.met) {
+            (SecondCriterion::CallNotShown, Some(met)) => (met, self.met_ci95),
+            (SecondCriterion::WorstSecondMos, Some(met)) => (-met, self.met_ci95.map(|[low, high]| [-high, -low])),
+            _ => (self.max_queue_delay_ms, self.max_queue_delay_ms_ci95),
+        }
+    }
+
     /// Whether the intervals of both means overlap. Repetitions have the same seeds for all pairs, so this says rather
     /// too often that two are alike.
     pub fn is_like(&self, other: &Self) -> bool {
         let overlap =
             |a: Option<[f64; 2]>, b: Option<[f64; 2]>| a.zip(b).is_some_and(|(a, b)| a[0] <= b[1] && b[0] <= a[1]);
-        overlap(self.fct_ms_ci95, other.fct_ms_ci95)
-            && overlap(self.max_queue_delay_ms_ci95, other.max_queue_delay_ms_ci95)
+        overlap(self.fct_ms_ci95, other.fct_ms_ci95) && overlap(self.cost().1, other.cost().1)
     }
 
     /// Whether it is at least as good in both means and better in one.
     pub fn beats(&self, other: &Self) -> bool {
-        let (a, b) = ([self.fct_ms, self.max_queue_delay_ms], [other.fct_ms, other.max_queue_delay_ms]);
+        let (a, b) = ([self.fct_ms, self.cost().0], [other.fct_ms, other.cost().0]);
         a.iter().zip(b).all(|(a, b)| *a <= b) && a.iter().zip(b).any(|(a, b)| *a < b)
     }
 }
@@ -84,6 +121,22 @@ mod tests {
         let (fast, calm, beaten) = (pair(100.0, 40.0), pair(120.0, 10.0), pair(120.0, 11.0));
         assert!(calm.beats(&beaten) && !fast.beats(&calm) && !calm.beats(&fast) && !beaten.beats(&calm));
         assert!(!fast.beats(&fast));
+    }
+
+    #[test]
+    fn beside_people_a_pair_is_judged_by_what_they_met() {
+        let pair = |second, met, max_queue_delay_ms| Pair {
+            fct_ms: 100.0,
+            max_queue_delay_ms,
+            second,
+            met: Some(met),
+            ..Pair::default()
+        };
+        // A short queue whose AQM drops the call's packets is worse than a longer one that nobody notices.
+        let frames = |met, queue| pair(SecondCriterion::CallNotShown, met, queue);
+        assert!(frames(0.0, 40.0).beats(&frames(0.1, 10.0)) && !frames(0.1, 10.0).beats(&frames(0.0, 40.0)));
+        let score = |met, queue| pair(SecondCriterion::WorstSecondMos, met, queue);
+        assert!(score(4.2, 40.0).beats(&score(2.0, 10.0)) && !score(2.0, 10.0).beats(&score(4.2, 40.0)));
     }
 
     #[test]

@@ -57,6 +57,7 @@ pub fn render(report: &Report) -> Result<String, RenderError> {
             call_headings => media::CALL_HEADINGS,
             pairs => embedded(chart::pairs(&report.pairs, &schemes))?,
             pair_rows => pairs::rows(&report.pairs),
+            pair_heading => pairs::heading(&report.pairs),
             waterfall => embedded(chart::waterfall(&groups, &key))?,
             causes => causes::table(&groups),
             unexplained => report.unexplained,

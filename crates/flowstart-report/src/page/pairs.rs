@@ -1,7 +1,7 @@
 //! The section on pairs of AQM and scheme has a table of those that nobody beats.
 
 use crate::number::{Format, UNDEFINED};
-use crate::{Estimate, Pair, PairedSetting};
+use crate::{Estimate, Pair, PairedSetting, SecondCriterion};
 use serde::Serialize;
 
 /// A pair that nobody beats.
@@ -14,8 +14,8 @@ pub(super) struct PairRow {
     n: usize,
     /// FCT over the physical limit, and its interval.
     factor: (String, String),
-    /// The peak in milliseconds, and its interval.
-    peak: (String, String),
+    /// The second criterion with its unit, and its interval.
+    second: (String, String),
     /// Those that cannot be told apart from it: the numbers of those that nobody beats, and how many others.
     like: String,
 }
@@ -29,19 +29,43 @@ pub(super) fn rows(settings: &[PairedSetting]) -> Vec<PairRow> {
             let over_limit = |ms: f64| ms / pair.ideal_fct_ms;
             let factor =
                 Estimate { mean: Some(over_limit(pair.fct_ms)), ci95: pair.fct_ms_ci95.map(|ci| ci.map(over_limit)) };
-            let peak = Estimate { mean: Some(pair.max_queue_delay_ms), ci95: pair.max_queue_delay_ms_ci95 };
             rows.push(PairRow {
                 setting: setting.setting.clone(),
                 place: i + 1,
                 name: pair.name(),
                 n: pair.n,
                 factor: Format::Fraction.estimate(factor),
-                peak: Format::Plain.estimate(peak),
+                second: second(pair),
                 like: like(pair, &pairs),
             });
         }
     }
     rows
+}
+
+/// What the pairs are judged by besides their completion times, for the column's heading.
+pub(super) fn heading(settings: &[PairedSetting]) -> &'static str {
+    let mut all = settings.iter().flat_map(|setting| &setting.pairs).map(|pair| pair.second);
+    let first = all.next().unwrap_or_default();
+    match first {
+        _ if all.any(|other| other != first) => "peak queue delay, or what people beside it met",
+        SecondCriterion::MaxQueueDelayMs => "peak queue delay",
+        SecondCriterion::CallNotShown => "frames of the call not shown",
+        SecondCriterion::WorstSecondMos => "MOS of the conversation's worst second",
+    }
+}
+
+fn second(pair: &Pair) -> (String, String) {
+    let met = Estimate { mean: pair.met, ci95: pair.met_ci95 };
+    match pair.second {
+        SecondCriterion::MaxQueueDelayMs => {
+            let peak = Estimate { mean: Some(pair.max_queue_delay_ms), ci95: pair.max_queue_delay_ms_ci95 };
+            let (mean, interval) = Format::Plain.estimate(peak);
+            (format!("{mean}\u{a0}ms"), interval)
+        }
+        SecondCriterion::CallNotShown => Format::Percent.estimate(met),
+        SecondCriterion::WorstSecondMos => Format::Fraction.estimate(met),
+    }
 }
 
 /// Which pairs are like this one, in words.

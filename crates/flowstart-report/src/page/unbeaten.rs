@@ -2,7 +2,7 @@
 
 use crate::group::Group;
 use crate::number::{Format, UNDEFINED, finite};
-use crate::pareto::{axes, beats, beats_surely, harm};
+use crate::pareto::{Cost, beats, beats_surely, costs, criteria};
 use crate::{Cell, Estimate};
 use serde::Serialize;
 
@@ -11,9 +11,9 @@ use serde::Serialize;
 pub(super) struct Unbeaten {
     /// Link and size.
     place: String,
-    /// What the second axis is.
-    cost: &'static str,
-    /// Schemes that no other one beats, with FCT over the limit and cost.
+    /// What they are judged by besides their completion times.
+    cost: String,
+    /// Schemes that no other one beats, with FCT over the limit and costs.
     schemes: Vec<String>,
     /// Schemes that are beaten, but by nobody beyond the intervals.
     within_noise: Vec<String>,
@@ -24,37 +24,45 @@ pub(super) fn rows(groups: &[Group<'_>]) -> Vec<Unbeaten> {
     let mut rows = Vec::new();
     for group in groups {
         for (size, cells) in group.sizes() {
-            let known: Vec<(&Cell, [Estimate; 2])> =
-                cells.into_iter().filter_map(|cell| Some((cell, axes(cell)?))).collect();
+            let costs = costs(&cells);
+            let known: Vec<(&Cell, Vec<Estimate>)> =
+                cells.into_iter().filter_map(|cell| Some((cell, criteria(cell, &costs)?))).collect();
             if known.len() < 3 {
                 continue;
             }
             let has_aqms = known.iter().any(|(cell, _)| cell.aqm != known[0].0.aqm);
-            let unit = known.iter().find_map(|(cell, _)| harm(cell)).map(|(_, unit)| unit);
             let (mut schemes, mut within_noise) = (Vec::new(), Vec::new());
             for (cell, own) in &known {
                 let times = finite(cell.ideal_fct_ms).filter(|limit| *limit > 0.0).zip(own[0].mean);
                 let factor = times.map_or(UNDEFINED.to_owned(), |(limit, fct)| format!("{:.2}", fct / limit));
-                let cost = match unit {
-                    Some(unit) => format!("{}\u{a0}{unit}", Format::Plain.show(own[1].mean)),
-                    None => Format::Percent.show(own[1].mean),
-                };
                 let scheme = if has_aqms { &format!("{} + {}", cell.aqm, cell.scheme) } else { &cell.scheme };
-                let entry = format!("{scheme} ({factor}; {cost})");
-                if !known.iter().any(|(_, other)| beats(*other, *own)) {
+                let paid: Vec<String> =
+                    std::iter::once(factor).chain(costs.iter().map(|one| shown(*one, cell))).collect();
+                let entry = format!("{scheme} ({})", paid.join("; "));
+                if !known.iter().any(|(_, other)| beats(other, own)) {
                     schemes.push(entry);
-                } else if !known.iter().any(|(_, other)| beats_surely(*other, *own)) {
+                } else if !known.iter().any(|(_, other)| beats_surely(other, own)) {
                     within_noise.push(entry);
                 }
             }
             let place = format!("{}, {size}", group.label);
             rows.push(Unbeaten {
                 place,
-                cost: if unit.is_some() { "harm" } else { "inflation" },
+                cost: costs.iter().map(|cost| cost.name()).collect::<Vec<_>>().join(", "),
                 schemes,
                 within_noise,
             });
         }
     }
     rows
+}
+
+/// A cost with its unit.
+fn shown(cost: Cost, cell: &Cell) -> String {
+    let mean = cost.of(cell).mean;
+    match cost {
+        Cost::Inflation | Cost::Frames => Format::Percent.show(mean),
+        Cost::Score => format!("MOS\u{a0}{}", Format::Fraction.show(mean)),
+        Cost::Harm(unit) => format!("{}\u{a0}{unit}", Format::Plain.show(mean)),
+    }
 }

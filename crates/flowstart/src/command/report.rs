@@ -111,7 +111,7 @@ fn table(report: &ChangeReport) -> String {
             label,
             both(0, |cell| cell.fct_ms.mean),
             format!("{}{interval}", number(change.fct_ratio.mean, 2)),
-            mark(change.verdict).to_owned(),
+            change.verdict.map_or_else(|| "–".to_owned(), Verdict::mark),
             both(1, |cell| cell.inflation.mean.map(|share| share * 100.0)),
         ]);
     }
@@ -147,15 +147,4 @@ fn labels(cells: &[Change]) -> Vec<String> {
         _ => varied.iter().map(|axis| axis(&cell.after)).collect::<Vec<_>>().join(" "),
     };
     cells.iter().map(label).collect()
-}
-
-fn mark(verdict: Option<Verdict>) -> &'static str {
-    match verdict {
-        None => "–",
-        Some(Verdict::Faster | Verdict::FasterByWaste) => "▲ faster",
-        Some(Verdict::Slower) => "▼ slower",
-        Some(Verdict::Unclear) => "● unclear",
-        Some(Verdict::Same) => "= same",
-        Some(Verdict::Deterministic) => "◆ one run",
-    }
 }

@@ -234,7 +234,7 @@ fn metrics(plan: &Plan, shown: &[(Cell, &CellSummary)]) -> Vec<Column> {
     let mut columns = vec![column(time, true, &|cell, row| number(mean(row, felt(plan, cell).0), 0))];
     if shown.iter().any(|(_, row)| row.vs_baseline.is_some()) {
         columns.push(column("speed-up (95 %)", true, &|_, row| speedup(row)));
-        columns.push(column("", false, &|_, row| mark(row).to_owned()));
+        columns.push(column("", false, &|_, row| mark(row)));
     }
     if shown.iter().any(|(_, row)| row.failed > 0) {
         columns.push(column("failed", true, &|_, row| row.failed.to_string()));
@@ -287,16 +287,10 @@ fn speedup(row: &CellSummary) -> String {
 }
 
 /// The mark of a comparison's verdict.
-fn mark(row: &CellSummary) -> &'static str {
-    let Some(versus) = &row.vs_baseline else { return "baseline" };
-    match versus.verdict {
-        None => "–",
-        Some(Verdict::Faster) => "▲ faster",
-        Some(Verdict::FasterByWaste) => "◭ waste",
-        Some(Verdict::Slower) => "▼ slower",
-        Some(Verdict::Unclear) => "● unclear",
-        Some(Verdict::Same) => "= same",
-        Some(Verdict::Deterministic) => "one run",
+fn mark(row: &CellSummary) -> String {
+    match &row.vs_baseline {
+        None => "baseline".to_owned(),
+        Some(versus) => versus.verdict.map_or_else(|| "–".to_owned(), Verdict::mark),
     }
 }
 
@@ -305,6 +299,7 @@ mod tests {
     use flowstart_lab::experiment::execute;
     use flowstart_lab::perform::concluded;
     use flowstart_lab::study::scenario::Scenario;
+    use flowstart_report::Kind;
 
     use super::*;
 
@@ -384,12 +379,15 @@ mod tests {
             "link = [\"lte\"]\nsize = [\"5KB\"]\nreps = 1\nscheme = [\"slow-start\", \"slow-start:iw=10\", \"slow-start:iw=2\"]",
         );
         let marks = [
-            (Verdict::Faster, "▲ faster"),
-            (Verdict::FasterByWaste, "◭ waste"),
-            (Verdict::Slower, "▼ slower"),
-            (Verdict::Unclear, "● unclear"),
-            (Verdict::Same, "= same"),
-            (Verdict::Deterministic, "one run"),
+            (Verdict::of_interval(Kind::Faster), "▲ faster"),
+            (Verdict::of_interval(Kind::FasterByWaste), "◭ waste"),
+            (Verdict::of_interval(Kind::Slower), "▼ slower"),
+            (Verdict::of_interval(Kind::Unclear), "● unclear"),
+            (Verdict::of_interval(Kind::Negligible), "≈ 1 % at most"),
+            (Verdict::of_one_run(Kind::Same), "= same"),
+            (Verdict::of_one_run(Kind::Faster), "◆ one run"),
+            (Verdict::of_one_run(Kind::FasterByWaste), "◭ waste, one run"),
+            (Verdict::of_one_run(Kind::Slower), "◆ one run"),
         ];
         // The initial window of 10 is the default; one repetition says nothing of others.
         let table = cells_within(&plan, &summary, 80);

@@ -1,19 +1,22 @@
 //! How a value of an axis compares with the first one, in words.
 
-use flowstart_report::Verdict;
+use flowstart_report::{Certainty, Kind, Verdict};
 use flowstart_statistics::median;
 
 use super::harm::Harm;
-use super::words::{MOST_NAMED, against, listed, longer, percent, ratio, settings};
+use super::words::{MOST_NAMED, against, at, beside_one, listed, longer, percent, ratio, settings};
 use super::{carried, verbs};
 use crate::results::cell_summary::{CellSummary, Comparison};
 use crate::results::comparison::WASTE;
-use crate::results::harm::HarmIn;
 use crate::results::summary::{NO_EXIT, Summary};
 use crate::study::plan::{AXES, Axis, Cell, Plan};
 
 /// What comparisons show most of which are unclear.
 const UNCLEAR: &str = "no clear difference";
+/// What comparisons show all of which are known to differ little.
+const SMALL: &str = "no difference of more than 1 %";
+/// The part of the bytes that is said to be none.
+const FEW_BYTES: f64 = 0.0005;
 /// The part of the bytes by which a setting has to exceed the median to be named.
 const MUCH_MORE: f64 = 0.02;
 /// A value gains by waste where more than one in this many of its gains does.
@@ -69,21 +72,21 @@ impl<'a> Standing<'a> {
             let inflation = |cell: &CellSummary| cell.metrics.get("inflation").and_then(|metric| metric.mean);
             twice.extend(inflation(own));
             bytes.extend(inflation(own).zip(inflation(base)).map(|(own, base)| (1.0 + own) / (1.0 + base) - 1.0));
-            compared.push([own, base]);
+            compared.push((cell.size, [own, base]));
         }
         let middle = median(&speedups)?;
         let mut standing = Self {
             name: axis.texts(plan)[place],
             baseline: axis.texts(plan)[0],
             axis,
-            verdict: Verdict::Unclear,
+            verdict: Verdict::of_interval(Kind::Unclear),
             middle,
             range: [speedups.iter().copied().reduce(f64::min)?, speedups.iter().copied().reduce(f64::max)?],
             bytes: median(&bytes),
             most_bytes: bytes.iter().copied().reduce(f64::max),
             waste: median(&waste),
             twice: median(&twice),
-            harm: Harm::of(HarmIn::of(plan), compared.into_iter()),
+            harm: Harm::of(plan, &compared),
             cells,
         };
         standing.verdict = standing.over_all();
@@ -94,8 +97,8 @@ impl<'a> Standing<'a> {
         self.cells.iter().filter_map(|(.., versus)| versus.verdict)
     }
 
-    fn count(&self, verdict: Verdict) -> usize {
-        self.verdicts().filter(|other| *other == verdict).count()
+    fn count(&self, kind: Kind) -> usize {
+        self.verdicts().filter(|other| other.kind == kind).count()
     }
 
     /// The verdict over all settings: that of the median, if any setting has it.
@@ -103,45 +106,54 @@ impl<'a> Standing<'a> {
         if let [only] = self.verdicts().collect::<Vec<_>>()[..] {
             return only;
         }
-        let of_all = |verdict| self.count(verdict) == self.cells.len();
-        if of_all(Verdict::Same) {
-            return Verdict::Same;
+        let is_of_one_run = |verdict: Verdict| verdict.kind == Kind::Same || verdict.is_deterministic();
+        let certainty = if self.verdicts().all(is_of_one_run) { Certainty::OneRun } else { Certainty::Interval };
+        Verdict { kind: self.kind(), certainty }
+    }
+
+    /// What the settings show together.
+    fn kind(&self) -> Kind {
+        let same = self.count(Kind::Same);
+        if same == self.cells.len() {
+            return Kind::Same;
         }
-        if self.verdicts().all(|verdict| matches!(verdict, Verdict::Same | Verdict::Deterministic)) {
-            return Verdict::Deterministic;
+        if same + self.count(Kind::Negligible) == self.cells.len() {
+            return Kind::Negligible;
         }
         let [gains, losses, wasteful] = self.signs();
         let most = |count: usize| count * 2 >= self.cells.len();
         if self.middle > 1.0 && losses == 0 && most(gains) {
             let is_waste = self.waste.is_some_and(|waste| waste > WASTE) || wasteful * WASTEFUL > gains;
-            if is_waste { Verdict::FasterByWaste } else { Verdict::Faster }
+            if is_waste { Kind::FasterByWaste } else { Kind::Faster }
         } else if self.middle < 1.0 && gains == 0 && most(losses) {
-            Verdict::Slower
+            Kind::Slower
         } else {
-            Verdict::Unclear
+            Kind::Unclear
         }
     }
 
     /// How many comparisons are faster, how many slower, and how many of the faster ones by waste.
     fn signs(&self) -> [usize; 3] {
-        let wasteful = self.count(Verdict::FasterByWaste);
-        [self.count(Verdict::Faster) + wasteful, self.count(Verdict::Slower), wasteful]
+        let wasteful = self.count(Kind::FasterByWaste);
+        [self.count(Kind::Faster) + wasteful, self.count(Kind::Slower), wasteful]
     }
 
-    /// Whether some comparisons show what the whole does not.
+    /// Whether some comparisons show a gain or a loss, and not all show the same.
     pub(super) fn is_partly(&self) -> bool {
         let [gains, losses, _] = self.signs();
-        self.verdict == Verdict::Unclear && gains + losses > 0
+        gains + losses > 0 && gains.max(losses) < self.cells.len()
     }
 
-    /// What some comparisons show and the whole does not: for each value of the one axis that tells gains from losses,
-    /// or else in numbers.
+    /// What some comparisons show and others do not: for each value of the axis that tells them apart best, or else in
+    /// numbers.
     fn parts(&self, plan: &Plan) -> String {
         let Self { name, baseline, .. } = self;
         let others = AXES.iter().filter(|axis| axis.name() != self.axis.name() && axis.length(plan) > 1);
         let named = others.filter(|axis| axis.length(plan) <= MOST_NAMED);
-        let told = named.filter_map(|axis| Some((axis, self.told_apart(plan, axis)?))).next();
-        if let Some((axis, parts)) = told {
+        let told = named.filter_map(|axis| Some((axis, self.told_apart(plan, axis)?)));
+        // Of those that tell equally well the first.
+        let told = told.reduce(|best, other| if other.1.1 > best.1.1 { other } else { best });
+        if let Some((axis, (parts, _))) = told {
             return format!("{name} differs between {} from {baseline}: {}", axis.plural, listed(&parts));
         }
         let [gains, losses, wasteful] = self.signs();
@@ -156,31 +168,40 @@ impl<'a> Standing<'a> {
         format!("{name} is {} of {} comparisons with {baseline}", listed(&said), self.cells.len())
     }
 
-    /// What the comparisons of each value of an axis show; `None` if those of one value contradict each other, or if
-    /// nothing is clear.
-    fn told_apart(&self, plan: &Plan, axis: &'static Axis) -> Option<Vec<String>> {
+    /// What the comparisons of each value of an axis show, and how many of all comparisons show what is said of their
+    /// value. `None` if those of one value contradict each other, if nothing is clear, or if all values show the same.
+    fn told_apart(&self, plan: &Plan, axis: &'static Axis) -> Option<(Vec<String>, usize)> {
         let texts = axis.texts(plan);
+        let mut right = 0;
+        let mut signs = Vec::new();
         let part = |place: usize| {
             let own = self.cells.iter().filter(|(cell, ..)| axis.place(*cell) == place);
             let comparisons: Vec<&Comparison> = own.map(|(.., versus)| *versus).collect();
             let count =
                 |is: fn(Verdict) -> bool| comparisons.iter().filter(|versus| versus.verdict.is_some_and(is)).count();
-            let gains = count(|verdict| matches!(verdict, Verdict::Faster | Verdict::FasterByWaste));
-            let (losses, wasteful) = (count(|one| one == Verdict::Slower), count(|one| one == Verdict::FasterByWaste));
+            let gains = count(Verdict::is_gain);
+            let losses = count(|one| one.kind == Kind::Slower);
+            let wasteful = count(|one| one.kind == Kind::FasterByWaste);
+            let small = count(|one| matches!(one.kind, Kind::Negligible | Kind::Same));
             let middle = median(&comparisons.iter().filter_map(|versus| versus.speedup).collect::<Vec<_>>())?;
-            let said = match (gains * 2 >= comparisons.len(), losses * 2 >= comparisons.len()) {
+            let (sign, as_said, said) = match (gains * 2 >= comparisons.len(), losses * 2 >= comparisons.len()) {
                 _ if gains > 0 && losses > 0 => return None,
                 (true, _) if gains > 0 && middle > 1.0 => {
                     let by_waste = if wasteful * 2 > gains { " by waste" } else { "" };
-                    format!("{} times sooner{by_waste}", ratio([middle; 2]))
+                    (1, gains, format!("{} times sooner{by_waste}", ratio([middle; 2])))
                 }
-                (_, true) if losses > 0 && middle < 1.0 => longer(middle),
-                _ => UNCLEAR.to_owned(),
+                (_, true) if losses > 0 && middle < 1.0 => (-1, losses, longer(middle)),
+                _ => {
+                    let said = if small == comparisons.len() { SMALL } else { UNCLEAR };
+                    (0, comparisons.len() - gains - losses, said.to_owned())
+                }
             };
-            Some(format!("{said} with {}", texts[place]))
+            right += as_said;
+            signs.push(sign);
+            Some(format!("{said} {}", at(axis, texts[place])))
         };
-        let parts: Option<Vec<String>> = (0..texts.len()).map(part).collect();
-        parts.filter(|parts| parts.iter().any(|part| !part.starts_with(UNCLEAR)))
+        let parts: Vec<String> = (0..texts.len()).map(part).collect::<Option<_>>()?;
+        (signs.iter().any(|sign| *sign != signs[0])).then_some((parts, right))
     }
 
     /// The bytes sent twice, if they are the price of the speed.
@@ -198,17 +219,17 @@ impl<'a> Standing<'a> {
 
     /// What is to be known of the numbers: over what they are taken, and why there is no interval.
     fn basis(&self, plan: &Plan) -> String {
-        let deterministic = match (self.verdict, plan.reps) {
-            (Verdict::Deterministic, 1) => " (one repetition: no interval)",
-            (Verdict::Deterministic, _) => " (deterministic, one distinct run)",
+        let deterministic = match (self.verdict.is_deterministic(), plan.reps) {
+            (true, 1) => " (one repetition: no interval)",
+            (true, _) => " (deterministic, one distinct run)",
             _ => "",
         };
         match self.cells.len() {
             1 => deterministic.to_owned(),
             all => {
                 let range = ratio(self.range);
-                let wasteful = match (self.verdict, self.signs()) {
-                    (Verdict::Faster, [.., wasteful]) if wasteful > 0 => format!(", by waste in {wasteful} of {all}"),
+                let wasteful = match (self.verdict.kind, self.signs()) {
+                    (Kind::Faster, [.., wasteful]) if wasteful > 0 => format!(", by waste in {wasteful} of {all}"),
                     _ => String::new(),
                 };
                 let over = settings(plan, self.axis);
@@ -229,13 +250,25 @@ impl<'a> Standing<'a> {
         let basis = self.basis(plan);
         let bytes = self.bytes_sent();
         let harm = self.harm.as_ref().map_or(String::new(), |harm| format!("; {}", harm.words(baseline)));
-        match self.verdict {
-            Verdict::Same => format!("{name} makes no difference{}: {}.", on(&place), self.same()),
-            Verdict::Unclear if self.is_partly() => {
+        match self.verdict.kind {
+            Kind::Same => format!("{name} makes no difference{}: {}.", on(&place), self.same()),
+            // A median over settings that disagree is not what a reader meets in any of them.
+            _ if self.is_partly() => {
                 let speedup = ratio([self.middle; 2]);
+                let bytes = match self.verdict.kind {
+                    Kind::FasterByWaste => format!(", by waste{}", self.waste()),
+                    _ => bytes,
+                };
                 format!("{}; {speedup} times as fast{basis}{bytes}{harm}.", self.parts(plan))
             }
-            Verdict::Unclear => {
+            Kind::Negligible => {
+                let [speedup, interval] = beside_one(self.middle, self.interval());
+                format!(
+                    "{name} does not {infinitive}{place} sooner or later than {baseline} by more than 1 %: {speedup} times \
+                     as fast{interval}{basis}{bytes}{harm}."
+                )
+            }
+            Kind::Unclear => {
                 let speedup = ratio([self.middle; 2]);
                 let interval = self.interval().map_or(String::new(), |ends| format!(" ({})", ratio(ends)));
                 format!(
@@ -243,14 +276,14 @@ impl<'a> Standing<'a> {
                      fast{interval}{basis}{bytes}{harm}."
                 )
             }
-            Verdict::FasterByWaste => {
+            Kind::FasterByWaste => {
                 let against = against(self.middle, self.interval(), baseline);
                 format!("{name} {verb}{place} {against}{basis}, but by waste{}{harm}.", self.waste())
             }
-            Verdict::Faster | Verdict::Slower | Verdict::Deterministic if self.middle >= 1.0 => {
+            Kind::Faster | Kind::Slower if self.middle >= 1.0 => {
                 format!("{name} {verb}{place} {}{basis}{bytes}{harm}.", against(self.middle, self.interval(), baseline))
             }
-            Verdict::Faster | Verdict::Slower | Verdict::Deterministic => {
+            Kind::Faster | Kind::Slower => {
                 let against = against(self.middle, self.interval(), baseline);
                 format!("{name} takes {against} to {infinitive}{place}{basis}{bytes}{harm}.")
             }
@@ -267,14 +300,16 @@ impl<'a> Standing<'a> {
     /// How many bytes more or less are sent, and at most, if that is much more than in the median.
     fn bytes_sent(&self) -> String {
         let Some((bytes, most)) = self.bytes.zip(self.most_bytes) else { return String::new() };
-        let said = match bytes * 100.0 {
-            percent if percent.abs() < 0.05 => ", for as many bytes".to_owned(),
-            percent if percent > 0.0 => format!(", for {percent:.1} % more bytes"),
-            percent => format!(", for {:.1} % fewer bytes", -percent),
+        let said = match bytes {
+            few if few.abs() < FEW_BYTES => ", for as many bytes".to_owned(),
+            more if more > 0.0 => format!(", for {:.1} % more bytes", more * 100.0),
+            fewer => format!(", for {:.1} % fewer bytes", -fewer * 100.0),
         };
-        match most > bytes + MUCH_MORE {
-            true => format!("{said}, at most {} more", percent(most)),
-            false => said,
+        match most {
+            _ if most <= bytes + MUCH_MORE => said,
+            few if few.abs() < FEW_BYTES => format!("{said}, at most as many"),
+            more if more > 0.0 => format!("{said}, at most {} more", percent(more)),
+            fewer => format!("{said}, at least {} fewer", percent(-fewer)),
         }
     }
 
@@ -283,22 +318,32 @@ impl<'a> Standing<'a> {
         let Self { name, .. } = self;
         let in_median = if self.cells.len() > 1 { " in the median" } else { "" };
         let interval = self.interval().map_or(String::new(), |ends| format!(" ({})", ratio(ends)));
-        match self.verdict {
-            Verdict::Same => format!("{name} makes no difference: {}.", self.same()),
-            Verdict::Unclear if self.is_partly() => format!("{}.", self.parts(plan)),
-            Verdict::Unclear => {
+        match self.verdict.kind {
+            Kind::Same => format!("{name} makes no difference: {}.", self.same()),
+            _ if self.is_partly() => {
+                let is_waste = self.verdict.kind == Kind::FasterByWaste;
+                format!("{}{}.", self.parts(plan), if is_waste { self.waste() } else { String::new() })
+            }
+            Kind::Negligible => {
+                let [speedup, interval] = beside_one(self.middle, self.interval());
+                format!(
+                    "{name} differs from {} by 1 % at most: {speedup} times as fast{interval}{in_median}.",
+                    self.baseline
+                )
+            }
+            Kind::Unclear => {
                 let speedup = ratio([self.middle; 2]);
                 format!(
                     "{name} cannot be told apart from {}: {speedup} times as fast{interval}{in_median}.",
                     self.baseline
                 )
             }
-            Verdict::FasterByWaste => {
+            Kind::FasterByWaste => {
                 let still = if fastest.is_some_and(|fastest| self.middle > fastest) { " still" } else { "" };
                 let speedup = ratio([self.middle; 2]);
                 format!("{name} is faster{still}, {speedup} times{interval}{in_median}{}.", self.waste())
             }
-            Verdict::Faster | Verdict::Slower | Verdict::Deterministic => {
+            Kind::Faster | Kind::Slower => {
                 let verb = if self.middle >= 1.0 { verbs(plan)[0] } else { "takes" };
                 format!("{name} {verb} {}{in_median}.", against(self.middle, self.interval(), self.baseline))
             }

@@ -105,7 +105,7 @@ fn a_call_that_one_aqm_does_not_protect_is_not_hidden_by_the_others() {
 
 #[test]
 fn harm_to_others_is_what_they_deliver_less() {
-    let answer = answer_to(&["dsl-fast"], &["2MB"], &["slow-start", "hystart"], "cubic");
+    let answer = answer_to(&["dsl-fast"], &["2MB"], &["slow-start", "blitzstart:estimate=4.0"], "cubic");
     assert!(answer[0].contains("2MB transfer") && answer[0].contains("dsl-fast"), "{answer:?}");
     assert!(
         answer[0].contains("; competing flows deliver ") && answer[0].contains(" Mbit less beside it"),
@@ -137,6 +137,15 @@ fn a_run_without_noise_is_called_deterministic() {
 }
 
 #[test]
+fn waste_in_one_distinct_run_is_said_and_never_offered() {
+    let answer = made_up(&[(ONE_RUN, 1.2, [1.2; 2], 0.0), (WASTE_IN_ONE_RUN, 1.6, [1.6; 2], 0.54)]);
+    assert!(answer[0].starts_with("hystart finishes ") && answer[0].contains("(deterministic, one distinct run)"));
+    assert_eq!(answer[1], "blitzstart is faster still, 1.60 times (1.60), at 54 % sent twice.");
+    let answer = made_up(&[(WASTE_IN_ONE_RUN, 1.6, [1.6; 2], 0.54)]);
+    assert!(answer[0].contains(" (deterministic, one distinct run), but by waste, at 54 % sent twice"), "{answer:?}");
+}
+
+#[test]
 fn the_baseline_of_several_aqms_is_the_first_and_is_named() {
     let one = scenario(&["lte"], &["2MB"], &["slow-start"], "cubic");
     let answer = answer_of(&Scenario { aqm: vec!["taildrop".into(), "codel".into()], ..one });
@@ -146,14 +155,18 @@ fn the_baseline_of_several_aqms_is_the_first_and_is_named() {
     assert!(links[0].starts_with("dsl-fast ") && links[0].contains(" than lte ("), "{links:?}");
 }
 
+/// What one distinct run shows.
+const ONE_RUN: Verdict = Verdict { kind: Kind::Faster, certainty: Certainty::OneRun };
+const WASTE_IN_ONE_RUN: Verdict = Verdict { kind: Kind::FasterByWaste, certainty: Certainty::OneRun };
+
 /// A plan with results that are made up: of each scheme its verdict, speed-up, interval and extra bytes.
-fn made_up(of: &[(Verdict, f64, [f64; 2], f64)]) -> Vec<String> {
+fn made_up<V: Copy + Into<Verdict>>(of: &[(V, f64, [f64; 2], f64)]) -> Vec<String> {
     let schemes = ["slow-start", "hystart", "blitzstart", "jump-start", "suss"];
     let plan = scenario(&["lte"], &["70KB"], &schemes[..=of.len()], "none").plan(Path::new(".")).unwrap();
     let mut summary = summarize(&plan, &[]);
     for (cell, (verdict, speedup, interval, twice)) in summary.cells[1..].iter_mut().zip(of) {
         let versus = cell.vs_baseline.as_mut().unwrap();
-        versus.verdict = Some(*verdict);
+        versus.verdict = Some((*verdict).into());
         (versus.speedup, versus.speedup_ci) = (Some(*speedup), Some(*interval));
         versus.inflation_delta = Some(*twice);
         cell.metrics.get_mut("inflation").unwrap().mean = Some(*twice);
@@ -163,7 +176,7 @@ fn made_up(of: &[(Verdict, f64, [f64; 2], f64)]) -> Vec<String> {
 
 #[test]
 fn counts_read_well_for_one_two_and_all() {
-    let (faster, slower) = ((Verdict::Faster, 1.2, [1.1, 1.3], 0.0), (Verdict::Slower, 0.9, [0.85, 0.95], 0.0));
+    let (faster, slower) = ((Kind::Faster, 1.2, [1.1, 1.3], 0.0), (Kind::Slower, 0.9, [0.85, 0.95], 0.0));
     let counted = |of: &[_]| made_up(of).into_iter().find(|note| note.starts_with("Of ")).unwrap();
     assert_eq!(counted(&[faster; 2]), "Of 2 comparisons with slow-start, both are faster.");
     assert_eq!(counted(&[faster; 3]), "Of 3 comparisons with slow-start, all are faster.");
@@ -173,11 +186,11 @@ fn counts_read_well_for_one_two_and_all() {
 
 #[test]
 fn waste_is_named_and_never_offered() {
-    let (better, wasteful) = ((Verdict::Faster, 1.2, [1.1, 1.3], 0.0), (Verdict::FasterByWaste, 1.4, [1.3, 1.5], 1.12));
+    let (better, wasteful) = ((Kind::Faster, 1.2, [1.1, 1.3], 0.0), (Kind::FasterByWaste, 1.4, [1.3, 1.5], 1.12));
     let answer = made_up(&[better, wasteful]);
     assert!(answer[0].starts_with("hystart finishes a 70KB transfer on lte 1.20 times sooner than slow-start"));
     assert_eq!(answer[1], "blitzstart is faster still, 1.40 times (1.30 to 1.50), at 112 % sent twice.");
-    let slower = (Verdict::Slower, 0.9, [0.85, 0.95], 0.0);
+    let slower = (Kind::Slower, 0.9, [0.85, 0.95], 0.0);
     let answer = made_up(&[slower, wasteful]);
     let none =
         "None of the 2 other schemes finishes a 70KB transfer measurably sooner than slow-start, except by waste.";
@@ -194,29 +207,27 @@ fn waste_is_named_and_never_offered() {
 /// unclear.
 #[test]
 fn sentences_follow_verdicts() {
-    let of = |verdict| match verdict {
-        Verdict::Faster => (verdict, 1.3, [1.2, 1.4], 0.0),
-        Verdict::FasterByWaste => (verdict, 1.6, [1.2, 1.9], 0.9),
-        Verdict::Slower => (verdict, 0.7, [0.6, 0.8], 0.0),
-        Verdict::Unclear => (verdict, 1.5, [0.9, 1.9], 0.0),
-        Verdict::Same => (verdict, 1.0, [1.0, 1.0], 0.0),
-        Verdict::Deterministic => (verdict, 1.1, [1.1, 1.1], 0.0),
+    let of = |verdict: Verdict| match verdict.kind {
+        Kind::Faster if verdict == ONE_RUN => (verdict, 1.1, [1.1, 1.1], 0.0),
+        Kind::Faster => (verdict, 1.3, [1.2, 1.4], 0.0),
+        Kind::FasterByWaste => (verdict, 1.6, [1.2, 1.9], 0.9),
+        Kind::Slower => (verdict, 0.7, [0.6, 0.8], 0.0),
+        Kind::Negligible => (verdict, 0.995, [0.993, 0.996], 0.0),
+        Kind::Unclear => (verdict, 1.5, [0.9, 1.9], 0.0),
+        Kind::Same => (verdict, 1.0, [1.0, 1.0], 0.0),
     };
-    let all = [
-        Verdict::Faster,
-        Verdict::FasterByWaste,
-        Verdict::Slower,
-        Verdict::Unclear,
-        Verdict::Same,
-        Verdict::Deterministic,
-    ];
-    for number in 0..6_usize.pow(3) {
-        let verdicts = [0, 1, 2].map(|digit| all[number / 6_usize.pow(digit) % 6]);
+    let of_interval = [Kind::Faster, Kind::FasterByWaste, Kind::Slower, Kind::Negligible, Kind::Unclear, Kind::Same];
+    let mut all = of_interval.map(Verdict::of_interval).to_vec();
+    all.extend([ONE_RUN, WASTE_IN_ONE_RUN]);
+    for number in 0..all.len().pow(3) {
+        let verdicts = [0, 1, 2].map(|digit| all[number / all.len().pow(digit) % all.len()]);
         let answer = made_up(&verdicts.map(of));
         let offered = ["hystart", "blitzstart", "jump-start"].iter().position(|name| answer[0].starts_with(name));
         match offered.map(|place| verdicts[place]) {
-            Some(Verdict::Faster) => {}
-            Some(Verdict::Deterministic) => assert!(!verdicts.contains(&Verdict::Faster), "{verdicts:?}"),
+            Some(ONE_RUN) => {
+                assert!(!verdicts.contains(&Verdict::of_interval(Kind::Faster)), "{verdicts:?}");
+            }
+            Some(Verdict { kind: Kind::Faster, .. }) => {}
             Some(other) => panic!("{verdicts:?} offers {other:?}: {answer:?}"),
             None => assert!(answer[0].starts_with("None of the 3 other schemes "), "{answer:?}"),
         }
@@ -224,12 +235,13 @@ fn sentences_follow_verdicts() {
             let about: Vec<&String> =
                 answer.iter().filter(|sentence| sentence.starts_with(&format!("{name} "))).collect();
             let [about] = about[..] else { panic!("{name} in {answer:?}") };
-            let expected = match verdict {
-                Verdict::Faster | Verdict::Deterministic => "sooner than slow-start",
-                Verdict::FasterByWaste => "90 % sent twice",
-                Verdict::Slower => "% longer than slow-start",
-                Verdict::Unclear => "cannot be told apart from slow-start",
-                Verdict::Same => "makes no difference",
+            let expected = match verdict.kind {
+                Kind::Faster => "sooner than slow-start",
+                Kind::FasterByWaste => "90 % sent twice",
+                Kind::Slower => "% longer than slow-start",
+                Kind::Negligible => "differs from slow-start by 1 % at most: 0.995 times as fast (0.993 to 0.996)",
+                Kind::Unclear => "cannot be told apart from slow-start",
+                Kind::Same => "makes no difference",
             };
             assert!(about.contains(expected), "{verdict:?}: {about}");
         }
@@ -237,7 +249,11 @@ fn sentences_follow_verdicts() {
 }
 
 /// What the transports say where a scheme has these verdicts and speed-ups, on one setting after the other.
-fn on_transports(transports: &[&str], sizes: &[&str], of: &[(Verdict, f64)]) -> (Vec<String>, Option<String>) {
+fn on_transports<V: Copy + Into<Verdict>>(
+    transports: &[&str],
+    sizes: &[&str],
+    of: &[(V, f64)],
+) -> (Vec<String>, Option<String>) {
     let text = |one: &&str| (*one).to_owned();
     let plan = Scenario {
         transport: transports.iter().map(text).collect(),
@@ -250,7 +266,7 @@ fn on_transports(transports: &[&str], sizes: &[&str], of: &[(Verdict, f64)]) -> 
     for (versus, (verdict, speedup)) in compared.zip(of) {
         // A speed-up of 0 stands for none: no transfer completed.
         if *speedup > 0.0 {
-            (versus.verdict, versus.speedup) = (Some(*verdict), Some(*speedup));
+            (versus.verdict, versus.speedup) = (Some((*verdict).into()), Some(*speedup));
         }
         count += 1;
     }
@@ -263,37 +279,38 @@ const TWO: [&str; 2] = ["model-quic", "model-tcp"];
 #[test]
 fn an_answer_that_depends_on_the_transport_says_so() {
     let of = |first, second| on_transports(&TWO, &["70KB"], &[first, second]);
-    let (answer, said) = of((Verdict::Faster, 1.04), (Verdict::Slower, 1.0 / 1.1));
+    let (answer, said) = of((Kind::Faster, 1.04), (Kind::Slower, 1.0 / 1.1));
     let expected = "The answer depends on the transport: compared with slow-start, jump-start is 1.04 times as fast with \
                     model-quic and takes 10 % longer with model-tcp.";
     assert_eq!(said.as_deref(), Some(expected));
     // It is the first note.
     assert_eq!(answer[1], expected);
-    let (_, said) = of((Verdict::Unclear, 1.01), (Verdict::FasterByWaste, 1.5));
+    let (_, said) = of((Kind::Unclear, 1.01), (Kind::FasterByWaste, 1.5));
     let expected = "The answer depends on the transport: compared with slow-start, jump-start is 1.50 times as fast with \
                     model-tcp and is not measurably faster or slower with model-quic.";
     assert_eq!(said.as_deref(), Some(expected));
-    let (_, said) = of((Verdict::Deterministic, 2.0), (Verdict::Deterministic, 0.4));
+    let one_run = |kind| Verdict::of_one_run(kind);
+    let (_, said) = on_transports(&TWO, &["70KB"], &[(one_run(Kind::Faster), 2.0), (one_run(Kind::Slower), 0.4)]);
     assert!(said.unwrap().ends_with("2.0 times as fast with model-quic and takes 2.5 times as long with model-tcp."));
 }
 
 #[test]
 fn transports_that_agree_are_said_to_agree() {
     let of = |first, second| on_transports(&TWO, &["70KB"], &[first, second]).1;
-    let faster = (Verdict::Faster, 1.2);
-    assert_eq!(of(faster, (Verdict::FasterByWaste, 1.6)).as_deref(), Some("Both transports agree that it is faster."));
-    let slower = (Verdict::Slower, 0.8);
+    let faster = (Kind::Faster, 1.2);
+    assert_eq!(of(faster, (Kind::FasterByWaste, 1.6)).as_deref(), Some("Both transports agree that it is faster."));
+    let slower = (Kind::Slower, 0.8);
     assert_eq!(of(slower, slower).as_deref(), Some("Both transports agree that it is slower."));
-    let neither = of((Verdict::Same, 1.0), (Verdict::Unclear, 1.0));
+    let neither = of((Kind::Same, 1.0), (Kind::Unclear, 1.0));
     assert_eq!(neither.as_deref(), Some("Both transports agree that it is neither measurably faster nor slower."));
     // Neither is faster: nothing that changes the answer, and no agreement.
     let expected = "Only some transports show a loss: compared with slow-start, jump-start is not measurably faster or \
                     slower with model-quic and takes 25 % longer with model-tcp.";
-    assert_eq!(of((Verdict::Unclear, 1.0), slower).as_deref(), Some(expected));
+    assert_eq!(of((Kind::Unclear, 1.0), slower).as_deref(), Some(expected));
     let three = ["model-quic", "model-tcp", "model-quic:pacing=none"];
     let (_, said) = on_transports(&three, &["70KB"], &[faster; 3]);
     assert_eq!(said.as_deref(), Some("All 3 transports agree that it is faster."));
-    let (_, said) = on_transports(&three, &["70KB"], &[faster, (Verdict::Unclear, 0.0), faster]);
+    let (_, said) = on_transports(&three, &["70KB"], &[faster, (Kind::Unclear, 0.0), faster]);
     let expected = "model-quic and model-quic:pacing=none agree that it is faster. With model-tcp no transfer completes in \
                     some comparisons.";
     assert_eq!(said.as_deref(), Some(expected));
@@ -301,8 +318,8 @@ fn transports_that_agree_are_said_to_agree() {
 
 #[test]
 fn of_many_comparisons_the_one_with_the_largest_difference_is_told() {
-    let (faster, much, slower) = ((Verdict::Faster, 1.2), (Verdict::Faster, 3.0), (Verdict::Slower, 0.9));
-    let unclear = (Verdict::Unclear, 1.0);
+    let (faster, much, slower) = ((Kind::Faster, 1.2), (Kind::Faster, 3.0), (Kind::Slower, 0.9));
+    let unclear = (Kind::Unclear, 1.0);
     // The sizes with the one transport, then with the other. A change of sign counts more than a larger factor.
     let (_, said) = on_transports(&TWO, &["5KB", "70KB", "2MB"], &[faster, much, faster, slower, unclear, faster]);
     let expected = "The answer depends on the transport in 2 of 3 comparisons: compared with slow-start, jump-start is \
@@ -317,7 +334,7 @@ fn of_many_comparisons_the_one_with_the_largest_difference_is_told() {
 
 #[test]
 fn one_transport_or_transports_as_such_need_no_such_sentence() {
-    assert_eq!(on_transports(&["model-tcp"], &["70KB"], &[(Verdict::Faster, 1.2)]).1, None);
+    assert_eq!(on_transports(&["model-tcp"], &["70KB"], &[(Kind::Faster, 1.2)]).1, None);
     let plan = Scenario {
         transport: TWO.map(str::to_owned).to_vec(),
         ..scenario(&["lte"], &["70KB"], &["slow-start"], "none")
@@ -329,27 +346,27 @@ fn one_transport_or_transports_as_such_need_no_such_sentence() {
 
 #[test]
 fn what_differs_between_sizes_is_said_of_each() {
-    let cells = |of: &[(Verdict, f64)]| {
+    let cells = |of: &[(Kind, f64)]| {
         let plan = scenario(&["lte"], &["70KB", "2MB", "20MB"], &["slow-start", "jump-start"], "none");
         let plan = plan.plan(Path::new(".")).unwrap();
         let mut summary = summarize(&plan, &[]);
         let compared = summary.cells.iter_mut().filter_map(|cell| cell.vs_baseline.as_mut());
         compared.zip(of).for_each(|(versus, (verdict, speedup))| {
-            (versus.verdict, versus.speedup) = (Some(*verdict), Some(*speedup));
+            (versus.verdict, versus.speedup) = (Some((*verdict).into()), Some(*speedup));
         });
         answer(&plan, &summary)
     };
-    let (faster, slower) = ((Verdict::Faster, 1.6), (Verdict::Slower, 0.7));
-    let mixed = cells(&[faster, (Verdict::Unclear, 1.02), slower]);
+    let (faster, slower) = ((Kind::Faster, 1.6), (Kind::Slower, 0.7));
+    let mixed = cells(&[faster, (Kind::Unclear, 1.02), slower]);
     let expected = "jump-start differs between sizes from slow-start: 1.60 times sooner with 70KB, no clear difference with \
                     2MB and 43 % longer with 20MB; 1.02 times as fast in the median over 3 sizes (speed-up 0.70 to 1.60).";
     assert_eq!(mixed[0], expected);
     // One gain of three is not the whole, and waste never is.
-    let one = cells(&[(Verdict::FasterByWaste, 1.6), (Verdict::Unclear, 1.01), (Verdict::Unclear, 1.01)]);
+    let one = cells(&[(Kind::FasterByWaste, 1.6), (Kind::Unclear, 1.01), (Kind::Unclear, 1.01)]);
     let expected = "jump-start differs between sizes from slow-start: 1.60 times sooner by waste with 70KB, no clear \
                     difference with 2MB and no clear difference with 20MB; 1.01 times as fast";
     assert!(one[0].starts_with(expected), "{one:?}");
-    let wasteful = cells(&[faster, (Verdict::FasterByWaste, 1.5), (Verdict::FasterByWaste, 1.4)]);
+    let wasteful = cells(&[faster, (Kind::FasterByWaste, 1.5), (Kind::FasterByWaste, 1.4)]);
     assert!(wasteful[0].contains(", but by waste"), "{wasteful:?}");
 }
 
@@ -361,4 +378,152 @@ fn aqms_are_compared_beside_schemes_too() {
     let aqms = answer.iter().find(|note| note.starts_with("With slow-start, codel finishes ")).expect(&answer[0]);
     assert!(aqms.contains(" times sooner than taildrop ("), "{aqms}");
     assert!(answer.iter().any(|note| note.ends_with("hold for all 3 comparisons at once.")), "{answer:?}");
+}
+
+/// A plan with results that are made up: of each cell of `jump-start` its kind and speed-up, and what each cell takes
+/// from others, in the order of the plan.
+fn beside(
+    sizes: &[&str],
+    competitors: &[&str],
+    of: &[(Kind, f64)],
+    harm: &[Option<f64>],
+    inflation: &[f64],
+) -> Vec<String> {
+    let competitor = competitors.iter().map(|text| (*text).to_owned()).collect();
+    let one = scenario(&["lte"], sizes, &["slow-start", "jump-start"], "none");
+    let plan = Scenario { competitor, ..one }.plan(Path::new(".")).unwrap();
+    let mut summary = summarize(&plan, &[]);
+    for (cell, harm) in summary.cells.iter_mut().zip(harm) {
+        assert_eq!(cell.others.is_some(), harm.is_some(), "{}", cell.id);
+        if let Some(others) = &mut cell.others {
+            others.goodput_lost_mbit.mean = *harm;
+        }
+    }
+    for (cell, inflation) in summary.cells.iter_mut().zip(inflation) {
+        cell.metrics.get_mut("inflation").unwrap().mean = Some(*inflation);
+    }
+    let compared = summary.cells.iter_mut().filter_map(|cell| cell.vs_baseline.as_mut());
+    for (versus, (kind, speedup)) in compared.zip(of) {
+        (versus.verdict, versus.speedup) = (Some((*kind).into()), Some(*speedup));
+    }
+    answer(&plan, &summary)
+}
+
+#[test]
+fn a_median_is_not_said_of_settings_that_disagree() {
+    let of = |alone, beside_cubic| {
+        beside(&["70KB"], &["none", "cubic"], &[alone, beside_cubic], &[None, None, Some(0.0), Some(0.0)], &[])
+    };
+    let one = of((Kind::Slower, 0.9), (Kind::Unclear, 0.99));
+    let expected = "jump-start differs between competitors from slow-start: 11 % longer alone and no clear difference \
+                    beside cubic; 0.95 times as fast in the median over runs alone and beside cubic (speed-up 0.90 to \
+                    0.99)";
+    assert!(one[0].starts_with(expected), "{one:?}");
+    let both = of((Kind::Slower, 0.9), (Kind::Slower, 0.8));
+    assert!(both[0].starts_with("jump-start takes 18 % longer than slow-start to finish"), "{both:?}");
+    assert!(both[0].contains(" in the median over runs alone and beside cubic"), "{both:?}");
+    assert!(!both.iter().any(|sentence| sentence.contains("none") || sentence.contains("2 competitors")), "{both:?}");
+    let gain = of((Kind::Faster, 1.5), (Kind::Negligible, 1.004));
+    let expected = "jump-start differs between competitors from slow-start: 1.50 times sooner alone and no difference of \
+                    more than 1 % beside cubic;";
+    assert!(gain[0].starts_with(expected), "{gain:?}");
+}
+
+#[test]
+fn of_several_axes_the_one_that_tells_best_is_named() {
+    let faster = (Kind::Faster, 1.5);
+    let none = (Kind::Unclear, 1.0);
+    // Alone and beside cubic two of three sizes gain; the small one gains nowhere.
+    let of = [none, faster, faster, none, faster, faster];
+    let answer = beside(&["5KB", "500KB", "2MB"], &["none", "cubic"], &of, &[], &[]);
+    let expected = "jump-start differs between sizes from slow-start: no clear difference with 5KB, 1.50 times sooner \
+                    with 500KB and 1.50 times sooner with 2MB;";
+    assert!(answer[0].starts_with(expected), "{answer:?}");
+    // Nothing tells: the comparisons are counted.
+    let of = [none, faster, faster, faster, faster, none];
+    let answer = beside(&["5KB", "500KB", "2MB"], &["none", "cubic"], &of, &[], &[]);
+    assert!(answer[0].starts_with("jump-start is faster in 4 of 6 comparisons with slow-start;"), "{answer:?}");
+}
+
+#[test]
+fn fewer_bytes_are_called_fewer_at_both_ends() {
+    let of = |inflation: [f64; 4]| {
+        let all = [(Kind::Faster, 1.2); 2];
+        let answer = beside(&["70KB", "2MB"], &["none"], &all, &[], &inflation);
+        let (_, bytes) = answer[0].split_once("), ").expect(&answer[0]);
+        bytes.trim_end_matches('.').to_owned()
+    };
+    // The baseline sends 25 % twice, then 0.4 % less than everything twice.
+    assert_eq!(of([0.25, 0.0, 0.25, 0.245]), "for 10.2 % fewer bytes, at least 0.4 % fewer");
+    assert_eq!(of([0.25, 0.0, 0.25, 0.25]), "for 10.0 % fewer bytes, at most as many");
+    assert_eq!(of([0.25, 0.0, 0.25, 0.5]), "for as many bytes, at most 20 % more");
+    assert_eq!(of([0.0, 0.0, 0.0, 0.0]), "for as many bytes");
+}
+
+#[test]
+fn harm_is_said_where_there_is_any_beyond_the_baseline() {
+    let faster = [(Kind::Faster, 1.2); 2];
+    let of = |harm: [f64; 2]| {
+        let harm = [None, None, Some(harm[0]), Some(harm[1])];
+        beside(&["2MB"], &["none", "cubic"], &faster, &harm, &[]).remove(0)
+    };
+    assert!(of([0.01, -0.02]).ends_with("; it takes nothing from others."), "{}", of([0.01, -0.02]));
+    // A transfer takes its own size, whatever its scheme does.
+    assert!(of([16.0, 16.1]).ends_with("; it takes no more from others than slow-start."), "{}", of([16.0, 16.1]));
+    // Cells without others dilute nothing.
+    let harmed = of([1.0, 5.0]);
+    assert!(harmed.ends_with("; competing flows deliver 5.0 Mbit less beside it and 1.0 Mbit less beside slow-start."));
+    assert!(of([0.0, 5.0]).ends_with(" 5.0 Mbit less beside it and as much beside slow-start."));
+    // Sizes that differ much are told one by one.
+    let harm = [Some(0.5), Some(0.5), Some(2.0), Some(9.0)];
+    let sizes = beside(&["70KB", "2MB"], &["cubic"], &faster, &harm, &[]).remove(0);
+    let expected = "; competing flows deliver 9.0 Mbit less beside it and 2.0 Mbit less beside slow-start with 2MB; it \
+                    takes no more than slow-start with 70KB.";
+    assert!(sizes.ends_with(expected), "{sizes}");
+}
+
+#[test]
+fn no_application_alone_is_left_without_an_answer() {
+    for form in crate::spec::application::FORMS {
+        let size = if form.name == crate::spec::application::TRANSFER { &["70KB"][..] } else { &[] };
+        let one = scenario(&["lte"], size, &["slow-start"], "none");
+        let answer = answer_of(&Scenario { application: vec![form.example.to_owned()], reps: 1, ..one });
+        let expected = match form.name {
+            "video" => " shows the first picture of ",
+            "chunks" => ": an object takes ",
+            _ => "",
+        };
+        assert!(
+            answer.first().is_some_and(|first| first.contains(expected) && first.len() > 20),
+            "{form:?}: {answer:?}"
+        );
+    }
+}
+
+#[test]
+fn the_headline_beside_a_call_says_what_is_best_for_it() {
+    let of = |aqms: &[&str], competitors: &[&str]| {
+        let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+        let one = scenario(&["dsl-slow"], &["2MB"], &["slow-start", "blitzstart"], "none");
+        answer_of(&Scenario { aqm: words(aqms), competitor: words(competitors), reps: 2, ..one }).remove(0)
+    };
+    let call = "call:rate=2.5mbit";
+    let best = of(&["taildrop", "cake"], &[call]);
+    assert!(best.contains("; for the call cake is best, with 0 % of its frames not shown ("), "{best}");
+    assert!(best.ends_with(" with taildrop)."), "{best}");
+    // Other flows beside the call do not hide it.
+    assert!(of(&["taildrop"], &["cubic", call]).contains("; for the call "));
+}
+
+#[test]
+fn intervals_of_few_repetitions_are_called_nominal() {
+    let notes = made_up(&[(Kind::Faster, 1.2, [1.1, 1.3], 0.0); 2]);
+    assert!(!notes.iter().any(|note| note.contains("nominally")), "nobody ran anything: {notes:?}");
+    let few = answer_to(&["lte"], &["70KB"], &["slow-start", "slow-start:iw=20", "slow-start:iw=30"], "none");
+    assert!(few.iter().any(|note| note.starts_with("Intervals are nominally 95 % and hold for both ")), "{few:?}");
+    let worth = "With 5 repetitions such intervals are more like 85 to 92 %.";
+    assert_eq!(few.iter().filter(|note| *note == worth).count(), 1, "{few:?}");
+    // One comparison has the coverage that it claims.
+    let one = answer_to(&["lte"], &["70KB"], &["slow-start", "slow-start:iw=20"], "none");
+    assert!(one.iter().any(|note| note == "Intervals are 95 %."), "{one:?}");
 }

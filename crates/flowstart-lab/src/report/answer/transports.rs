@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use flowstart_report::Verdict;
-use flowstart_statistics::LEAST_EFFECT;
+use flowstart_report::Kind;
 
 use super::words::{listed, longer, ratio};
 use crate::results::cell_summary::Comparison;
@@ -24,13 +23,10 @@ enum Sign {
 impl Sign {
     /// The sign of a comparison, if any repetition completed in both cells.
     fn of(versus: &Comparison) -> Option<Self> {
-        Some(match (versus.verdict?, versus.speedup?) {
-            (Verdict::Faster | Verdict::FasterByWaste, _) => Self::Faster,
-            (Verdict::Slower, _) => Self::Slower,
-            (Verdict::Unclear | Verdict::Same, _) => Self::Neither,
-            (Verdict::Deterministic, speedup) if speedup > 1.0 + LEAST_EFFECT => Self::Faster,
-            (Verdict::Deterministic, speedup) if speedup < 1.0 - LEAST_EFFECT => Self::Slower,
-            (Verdict::Deterministic, _) => Self::Neither,
+        Some(match versus.verdict?.kind {
+            Kind::Faster | Kind::FasterByWaste => Self::Faster,
+            Kind::Slower => Self::Slower,
+            Kind::Negligible | Kind::Unclear | Kind::Same => Self::Neither,
         })
     }
 }

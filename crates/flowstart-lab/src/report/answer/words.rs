@@ -58,6 +58,14 @@ pub(super) fn ratio([low, high]: [f64; 2]) -> String {
     if low == high { low } else { format!("{low} to {high}") }
 }
 
+/// A ratio and its interval behind it, with as many digits as one of them needs that is almost 1.
+pub(super) fn beside_one(middle: f64, interval: Option<[f64; 2]>) -> [String; 2] {
+    let all: Vec<f64> = std::iter::once(middle).chain(interval.into_iter().flatten()).collect();
+    let digits = digits_beside_one(&all, 2);
+    let interval = interval.map_or(String::new(), |[low, high]| format!(" ({low:.digits$} to {high:.digits$})"));
+    [format!("{middle:.digits$}"), interval]
+}
+
 /// A part of a whole in percent.
 pub(super) fn percent(part: f64) -> String {
     match part * 100.0 {
@@ -85,15 +93,50 @@ pub(super) fn listed_by_value(plan: &Plan, axis: &Axis, of: impl Fn(usize) -> Op
         return None;
     }
     let texts = axis.texts(plan);
-    let part = |place: usize| Some(format!("{} {}", texts[place], of(place)?));
+    let part = |place: usize| Some(format!("{} {}", value_of(axis, texts[place]), of(place)?));
     Some((0..texts.len()).map(part).collect::<Option<Vec<String>>>()?.join("; "))
 }
 
-/// The range of the comparisons of an axis: `4 links and 3 sizes`.
+/// The range of the comparisons of an axis: `4 links and 3 sizes, alone and beside cubic`.
 pub(super) fn settings(plan: &Plan, compared: &Axis) -> String {
-    let varied = AXES.iter().filter(|axis| axis.name() != compared.name() && axis.length(plan) > 1);
-    let named: Vec<String> = varied.map(|axis| format!("{} {}", axis.length(plan), axis.plural)).collect();
-    if named.is_empty() { "all settings".to_owned() } else { listed(&named) }
+    let varied = || AXES.iter().filter(|axis| axis.name() != compared.name() && axis.length(plan) > 1);
+    let alone = varied().find(|axis| is_of_others(axis) && axis.texts(plan).contains(&NOBODY)).map(|axis| {
+        let others: Vec<String> =
+            axis.texts(plan).into_iter().filter(|text| *text != NOBODY).map(str::to_owned).collect();
+        match others.len() {
+            1..=3 => format!("alone and beside {}", listed(&others)),
+            several => format!("alone and beside {several} competitors"),
+        }
+    });
+    let named = varied().filter(|axis| !(is_of_others(axis) && alone.is_some()));
+    let named: Vec<String> = named.map(|axis| format!("{} {}", axis.length(plan), axis.plural)).collect();
+    match (named.is_empty(), alone) {
+        (true, None) => "all settings".to_owned(),
+        (true, Some(alone)) => format!("runs {alone}"),
+        (false, None) => listed(&named),
+        (false, Some(alone)) => format!("{}, {alone}", listed(&named)),
+    }
+}
+
+/// The competitor of a flow that is alone.
+const NOBODY: &str = "none";
+
+fn is_of_others(axis: &Axis) -> bool {
+    axis.name() == "competitor"
+}
+
+/// Where a comparison is, on an axis: `with 70KB`, `beside cubic` or `alone`.
+pub(super) fn at(axis: &Axis, text: &str) -> String {
+    match (is_of_others(axis), text) {
+        (true, NOBODY) => "alone".to_owned(),
+        (true, others) => format!("beside {others}"),
+        (false, text) => format!("with {text}"),
+    }
+}
+
+/// The value of an axis in a list of what each of them does.
+pub(super) fn value_of<'a>(axis: &Axis, text: &'a str) -> &'a str {
+    if is_of_others(axis) && text == NOBODY { "alone" } else { text }
 }
 
 #[cfg(test)]
