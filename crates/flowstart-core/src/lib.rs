@@ -10,7 +10,7 @@
 //! | congestion avoidance: Reno, CUBIC, BBR | [`avoidance`] |
 //! | what an algorithm needs of its host | [`needs`] |
 //! | queue disciplines | [`aqm`] |
-//! | what Sensing may know | [`path`] |
+//! | what Sensing may know, and from where | [`path`], [`sources`] |
 //! | what routers and other elements of the path say | [`quick_start`], [`scone`], [`xcp`] |
 //! | hints that do not identify their sender | [`quantize`] |
 //! | events in, trace out | [`event`] |
@@ -51,6 +51,7 @@ pub mod quick_start;
 pub mod rng;
 pub mod rtt;
 pub mod scone;
+pub mod sources;
 pub mod spec;
 pub mod startup;
 #[cfg(test)]

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use flowstart_core::event::{Decision, DecisionLog, ExitReason};
 use flowstart_core::path::PathKnowledge;
+use flowstart_core::sources::{Finding, Known, Sources};
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
 use flowstart_core::variable::{Owner, Variable};
@@ -56,7 +57,7 @@ pub struct Status {
 
 #[derive(Debug, Default)]
 struct Shared {
-    path: PathKnowledge,
+    sources: Sources,
     /// The launch waits until the application has said how much it will send.
     waits: bool,
     /// Advice that the controller has not received yet.
@@ -71,7 +72,8 @@ struct Shared {
 
 impl Shared {
     fn known(&self, first_path: bool) -> PathKnowledge {
-        if first_path { self.path.clone() } else { self.path.for_new_path() }
+        let path = self.sources.knowledge();
+        if first_path { path.clone() } else { path.for_new_path() }
     }
 }
 
@@ -82,7 +84,7 @@ pub struct Flow(Mutex<Shared>);
 impl Flow {
     /// A connection with this knowledge. The scheme launches when the handshake has measured the RTT.
     pub fn new(path: PathKnowledge) -> Arc<Self> {
-        Arc::new(Self(Mutex::new(Shared { path, ..Shared::default() })))
+        Arc::new(Self(Mutex::new(Shared { sources: Sources::new(path), ..Shared::default() })))
     }
 
     /// Like [`Flow::new`], but the launch waits for [`Flow::expect`]. Schemes that launch the waiting data need to know
@@ -90,7 +92,7 @@ impl Flow {
     /// waiting, because the controller has to respond: the scheme launches with the knowledge at that time, and the
     /// window is reduced.
     pub fn waiting(path: PathKnowledge) -> Arc<Self> {
-        Arc::new(Self(Mutex::new(Shared { path, waits: true, ..Shared::default() })))
+        Arc::new(Self(Mutex::new(Shared { sources: Sources::new(path), waits: true, ..Shared::default() })))
     }
 
     /// Another thread's panic while it holds the lock leaves nothing half-changed here.
@@ -100,7 +102,17 @@ impl Flow {
 
     /// Changes what is known of the path. Only what is known before the launch counts.
     pub fn learn(&self, change: impl FnOnce(&mut PathKnowledge)) {
-        change(&mut self.shared().path);
+        change(self.shared().sources.knowledge_mut());
+    }
+
+    /// Sources of knowledge speak. Only what is known before the launch counts.
+    pub fn hear(&self, say: impl FnOnce(&mut Sources)) {
+        say(&mut self.shared().sources);
+    }
+
+    /// What sources have stated so far, with verdicts after the launch.
+    pub fn findings(&self) -> Vec<Finding> {
+        self.shared().sources.findings().to_vec()
     }
 
     /// Elements of the path advise `rate` from now on (SCONE), which caps what the scheme launches; `None` ends the
@@ -108,7 +120,7 @@ impl Flow {
     /// acknowledgement.
     pub fn advise(&self, rate: Option<Rate>) {
         let mut shared = self.shared();
-        shared.path.advised_rate = rate;
+        shared.sources.knowledge_mut().advised_rate = rate;
         shared.news = Some(rate);
     }
 
@@ -118,7 +130,8 @@ impl Flow {
         let room = packet.get().saturating_sub(PACKET_OVERHEAD).max(1);
         let packets = payload.get().div_ceil(room);
         let mut shared = self.shared();
-        shared.path.bytes_waiting = Some(payload + Bytes::new(packets.saturating_mul(PACKET_OVERHEAD)));
+        shared.sources.knowledge_mut().bytes_waiting =
+            Some(payload + Bytes::new(packets.saturating_mul(PACKET_OVERHEAD)));
         shared.waits = false;
     }
 
@@ -161,6 +174,11 @@ impl Flow {
         let mut shared = self.shared();
         shared.waits = false;
         shared.known(first_path)
+    }
+
+    /// The controller is about to launch on the connection's first path, and the launch depends on `used`.
+    pub(crate) fn launched(&self, used: &[Known]) {
+        self.shared().sources.launched(used);
     }
 
     /// Takes the controller's news and its decisions. Returns advice that the controller has not received yet.

@@ -3,14 +3,45 @@
 //! Simulated flows and a server's connections use the same events.
 
 use flowstart_core::event::Decision;
+use flowstart_core::sources::{Finding, Statement};
 use serde_json::{Value, json};
 
-/// A decision of a controller as qlog events: names and data.
+/// What a source stated, as a field: bit/s, or what an earlier connection saved.
+fn stated(statement: &Statement) -> Value {
+    match statement {
+        Statement::Saved(saved) => {
+            json!({ "cwnd_bytes": saved.cwnd.get(), "rtt_ms": saved.rtt.as_nanos() as f64 / 1e6 })
+        }
+        other => json!(other.rate().map(flowstart_core::units::Rate::bits_per_sec)),
+    }
+}
+
+/// A source of the launch, as a field of `flowstart:launch`.
+fn source(finding: &Finding) -> Value {
+    let mut fields = json!({ "name": finding.source, "verdict": finding.verdict.name() });
+    if let Some(statement) = &finding.stated {
+        fields["value"] = stated(statement);
+    }
+    if let Some(believed) = finding.believed.as_ref().filter(|believed| Some(**believed) != finding.stated) {
+        fields["believed"] = stated(believed);
+    }
+    if let Some(age) = finding.age {
+        fields["age_ms"] = json!(age.as_nanos() as f64 / 1e6);
+    }
+    if !finding.reason.is_empty() {
+        fields["reason"] = json!(finding.reason);
+    }
+    fields
+}
+
+/// A decision of a controller as qlog events: names and data. `sources` are what is known of the path and from where,
+/// for the launch.
 ///
 /// `state` is the state of congestion control, which the decision may change. `collapse` is the cause of a window's
 /// collapse on this transport.
 pub fn decision_events(
     decision: Decision,
+    sources: &[Finding],
     state: &mut Option<&'static str>,
     collapse: &'static str,
 ) -> Vec<(&'static str, Value)> {
@@ -26,11 +57,12 @@ pub fn decision_events(
     };
     match decision {
         Decision::Launched { cwnd, pacing_rate } => {
-            let mut data = json!({ "congestion_window": cwnd.get() });
+            let mut data =
+                json!({ "cwnd_bytes": cwnd.get(), "sources": sources.iter().map(source).collect::<Vec<_>>() });
             if let Some(rate) = pacing_rate {
-                data["pacing_rate"] = json!(rate.bits_per_sec());
+                data["pacing_rate_bps"] = json!(rate.bits_per_sec());
             }
-            vec![("flowstart:launched", data), enter("startup", None)]
+            vec![("flowstart:launch", data), enter("startup", None)]
         }
         Decision::HintCapped { hinted, used } => {
             let data = json!({ "hinted": hinted.bits_per_sec(), "used": used.bits_per_sec() });
@@ -69,10 +101,10 @@ mod tests {
     fn states_follow_each_other() {
         let mut state = None;
         let launched = Decision::Launched { cwnd: Bytes::new(14_720), pacing_rate: None };
-        assert_eq!(decision_events(launched, &mut state, "loss")[1].1, json!({ "new": "startup" }));
+        assert_eq!(decision_events(launched, &[], &mut state, "loss")[1].1, json!({ "new": "startup" }));
         let cwnd = Bytes::new(100_000);
         let exited = Decision::StartupExited { reason: ExitReason::Loss, cwnd, ssthresh: cwnd };
         let expected = json!({ "new": "congestion_avoidance", "old": "startup", "trigger": "loss" });
-        assert_eq!(decision_events(exited, &mut state, "loss"), [("quic:congestion_state_updated", expected)]);
+        assert_eq!(decision_events(exited, &[], &mut state, "loss"), [("quic:congestion_state_updated", expected)]);
     }
 }

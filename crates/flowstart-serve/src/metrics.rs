@@ -89,6 +89,15 @@ pub(crate) struct Hinted {
     pub(crate) verdict: String,
 }
 
+/// What a source stated of the path of a connection that launched, and what became of it.
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+pub(crate) struct OfSource {
+    /// The source.
+    pub(crate) source: &'static str,
+    /// What became of its statement.
+    pub(crate) verdict: &'static str,
+}
+
 /// Connections that are compared with each other.
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 pub(crate) struct Arm {
@@ -210,6 +219,8 @@ pub(crate) struct Metrics {
     pub(crate) exits: Family<Exit, Counter<u64, AtomicU64>>,
     /// Hints.
     pub(crate) hints: Family<Hinted, Counter<u64, AtomicU64>>,
+    /// What sources of path knowledge stated for launches.
+    pub(crate) sources: Family<OfSource, Counter<u64, AtomicU64>>,
     /// From the arrival of a request until the acknowledgement of its answer's last byte.
     pub(crate) fct: Family<OfScheme, Histogram>,
     /// What schemes are compared by.
@@ -239,6 +250,7 @@ impl Metrics {
             startup_lost: Family::default(),
             exits: Family::default(),
             hints: Family::default(),
+            sources: Family::default(),
             fct: Family::new_with_constructor(fct),
             requests: Family::default(),
             early: Counter::default(),
@@ -268,6 +280,11 @@ impl Metrics {
         );
         registry.register("startup_exits", "Ends of startup by scheme and reason", metrics.exits.clone());
         registry.register("hints", "Hints of clients by what became of them", metrics.hints.clone());
+        registry.register(
+            "sources",
+            "Sources of path knowledge at launches, by what became of their statements",
+            metrics.sources.clone(),
+        );
         registry.register_with_unit(
             "fct",
             "From the arrival of a request until its answer is acknowledged",

@@ -2,6 +2,7 @@
 
 use flowstart_core::avoidance::{AvoidanceConfig, cubic};
 use flowstart_core::needs::Needs;
+use flowstart_core::sources::Known;
 use flowstart_core::startup::{StartupConfig, slow_start};
 use flowstart_quic::{ControllerFactory, Unsupported};
 
@@ -47,6 +48,11 @@ impl Scheme {
     /// Its name.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// What it can start from, of what sources state.
+    pub(crate) fn senses(&self) -> Vec<Known> {
+        self.factory.config().startup.senses()
     }
 
     /// The factory of its connections' controllers.

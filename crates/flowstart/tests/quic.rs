@@ -224,10 +224,10 @@ fn qlog_has_the_schemes_decisions_among_the_packets() {
     let records: Vec<Value> = text.split('\u{1e}').skip(1).map(|one| serde_json::from_str(one).unwrap()).collect();
     assert_eq!(records[0]["trace"]["event_schemas"].as_array().unwrap().len(), 2);
     let place = |name: &str| records.iter().position(|one| one["name"] == name).unwrap_or_else(|| panic!("{name}"));
-    let launched = place("flowstart:launched");
+    let launched = place("flowstart:launch");
     assert!(place("quic:packet_sent") < launched);
     // All of it waits: 200 KB and what packets add.
-    assert!(records[launched]["data"]["congestion_window"].as_u64().unwrap() >= 200_000);
+    assert!(records[launched]["data"]["cwnd_bytes"].as_u64().unwrap() >= 200_000);
     // The launch stands before the packets that it let leave, with the time of the event that it followed.
     let time = |index: usize| records[index]["time"].as_f64().unwrap();
     assert!(time(1) <= time(launched) && time(launched) <= time(launched + 2));
@@ -290,7 +290,7 @@ fn qlog_follows_its_schema() {
         assert!(event["time"].as_f64().unwrap() >= 0.0, "{event}");
         match name.as_str() {
             "flowstart:connection" => assert!(data["scheme"].is_string()),
-            "flowstart:launched" => number("congestion_window"),
+            "flowstart:launch" => number("cwnd_bytes"),
             "flowstart:hint_capped" => ["hinted", "used"].into_iter().for_each(number),
             "flowstart:phase_entered" => assert!(data["phase"].is_string() && data["trigger"].is_string()),
             "flowstart:reduction_undone" => number("congestion_window"),
@@ -320,10 +320,7 @@ fn qlog_follows_its_schema() {
     assert!(sent.contains(&acknowledged), "a packet was acknowledged that was not sent: {acknowledged}");
     assert!(standard > 100, "{standard} events");
     assert_eq!(own[0], "flowstart:connection");
-    assert!(
-        ["flowstart:launched", "flowstart:answered"].iter().all(|one| own.iter().any(|name| name == one)),
-        "{own:?}"
-    );
+    assert!(["flowstart:launch", "flowstart:answered"].iter().all(|one| own.iter().any(|name| name == one)), "{own:?}");
 }
 
 #[test]
@@ -348,7 +345,7 @@ fn a_hint_counts_as_far_as_the_policy_goes() {
     let launch = |options: &[&str], hint: &str| {
         let folder = tempfile::tempdir().unwrap();
         let logs = folder.path().to_str().unwrap();
-        let server = Server::self_signed(&[&["--startup", "blitzstart", "--qlog", logs], options].concat());
+        let server = Server::self_signed(&[&["--qlog", logs], options].concat());
         server.get("/generate/300KB").args(["--hint", hint]).assert().success();
         server.wait_for("flowstart_connections_active 0");
         let metrics = server.http("GET", "/metrics");
@@ -358,18 +355,19 @@ fn a_hint_counts_as_far_as_the_policy_goes() {
         let file = std::fs::read_dir(folder.path()).unwrap().next().unwrap().unwrap().path();
         let text = std::fs::read_to_string(file).unwrap();
         let records = text.split('\u{1e}').skip(1).map(|one| serde_json::from_str::<Value>(one).unwrap());
-        let launched = records.into_iter().find(|one| one["name"] == "flowstart:launched").unwrap();
-        (verdict, launched["data"]["pacing_rate"].as_u64())
+        let launched = records.into_iter().find(|one| one["name"] == "flowstart:launch").unwrap();
+        (verdict, launched["data"]["pacing_rate_bps"].as_u64())
     };
-    let (verdict, capped) = launch(&["--hint-policy", "cap:rate=20mbit"], "rate=1gbit");
+    let blitzstart = |policy: &str, hint: &str| launch(&["--startup", "blitzstart", "--hint-policy", policy], hint);
+    let (verdict, capped) = blitzstart("cap:rate=20mbit", "rate=1gbit");
     assert_eq!(verdict.as_deref(), Some("capped by rate"));
-    let (verdict, low) = launch(&["--hint-policy", "cap:rate=20mbit"], "rate=2mbit,technology=dsl");
+    let (verdict, low) = blitzstart("cap:rate=20mbit", "rate=2mbit,technology=dsl");
     assert_eq!(verdict.as_deref(), Some("accepted"));
-    let (verdict, _) = launch(&["--hint-policy", "validate"], "rate=1gbit");
+    let (verdict, _) = blitzstart("validate", "rate=1gbit");
     assert_eq!(verdict.as_deref(), Some("not used: the prefix has not delivered as much"));
-    let (verdict, ignored) = launch(&[], "rate=1gbit");
+    let (verdict, ignored) = launch(&["--startup", "slow-start"], "rate=1gbit");
     assert_eq!(verdict.as_deref(), Some("ignored"));
-    let (verdict, without) = launch(&["--hint-policy", "accept"], "none");
+    let (verdict, without) = blitzstart("accept", "none");
     assert_eq!((verdict, without), (None, ignored));
     // A liar gets the cap, who is below it gets what was said, and nobody more. The initial window of 10 packets within
     // the loopback's RTT is much faster than either.
@@ -544,6 +542,107 @@ fn a_path_store_is_filled_used_and_gone_without() {
     assert_eq!(server.timings("/generate/1KB")["bytes"], 1000);
     let (_, told) = server.end();
     assert!(told.contains("paths.redb") && told.contains("start without saved paths"), "{told}");
+}
+
+/// The launch of the only connection to a server with these options, as its qlog file has it.
+fn launch_of(options: &[&str], get: &[&str]) -> Value {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::self_signed(&[&["--qlog", folder.path().to_str().unwrap()], options].concat());
+    server.get("/generate/300KB").args(get).assert().success();
+    server.wait_for("flowstart_connections_active 0");
+    let metrics = server.http("GET", "/metrics");
+    drop(server.end());
+    let file = std::fs::read_dir(folder.path()).unwrap().next().unwrap().unwrap().path();
+    let text = std::fs::read_to_string(file).unwrap();
+    let records = text.split('\u{1e}').skip(1).map(|one| serde_json::from_str::<Value>(one).unwrap());
+    let launch = records.into_iter().find(|one| one["name"] == "flowstart:launch").unwrap();
+    for source in launch["data"]["sources"].as_array().unwrap() {
+        let (name, verdict) = (source["name"].as_str().unwrap(), source["verdict"].as_str().unwrap());
+        let counted = format!("flowstart_sources_total{{source=\"{name}\",verdict=\"{verdict}\"}} 1");
+        assert!(metrics.contains(&counted), "{counted} in\n{metrics}");
+    }
+    launch["data"].clone()
+}
+
+/// What a source of this launch stated, and what became of it.
+fn source<'a>(launch: &'a Value, name: &str) -> &'a Value {
+    let all = launch["sources"].as_array().unwrap();
+    all.iter().find(|one| one["name"] == name).unwrap_or_else(|| panic!("{name} in {launch}"))
+}
+
+/// A program that ends with the test.
+struct Ended(Child);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        drop(self.0.kill());
+        drop(self.0.wait());
+    }
+}
+
+#[test]
+fn a_launch_says_what_its_sources_stated_and_which_it_used() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("paths.redb");
+    let known = ["record", "--store", store.to_str().unwrap(), "127.0.0.1"];
+    let record = ["--rate", "40mbit", "--rtt", "10ms", "--cwnd", "50KB"];
+    flowstart().arg("oracle").args(known).args(record).assert().success();
+    let oracle = Program::new(assert_cmd::cargo::cargo_bin("flowstart"))
+        .args(["oracle", "serve", "--listen", "127.0.0.1:0", "--store", store.to_str().unwrap()])
+        .stdout(Stdio::piped())
+        .spawn();
+    let mut oracle = Ended(oracle.unwrap());
+    let mut line = String::new();
+    BufReader::new(oracle.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let url = line.split_whitespace().find(|word| word.starts_with("http://")).unwrap().to_owned();
+
+    let any = ["--startup", "more-start", "--oracle", &url, "--deadline", "100ms", "--hint-policy", "cap:rate=30mbit"];
+    let launch = launch_of(&any, &["--hint", "rate=50mbit"]);
+    // 300 KB within 100 ms are 24 Mbit/s, and the application comes before hint and oracle.
+    // The window of an RTT has whole bytes, and the loopback's RTT has few of them.
+    let paced = |launch: &Value, mbit: f64| {
+        let rate = launch["pacing_rate_bps"].as_f64().unwrap();
+        assert!((rate / (mbit * 1e6) - 1.0).abs() < 0.05, "{rate}");
+    };
+    paced(&launch, 24.0);
+    let application = source(&launch, "application");
+    assert_eq!((&application["value"], &application["verdict"]), (&24_000_000.into(), &"used".into()));
+    let asked = source(&launch, "oracle");
+    assert_eq!((&asked["value"], &asked["verdict"]), (&40_000_000.into(), &"unused".into()));
+    assert!(asked["age_ms"].as_f64().is_some());
+    let hint = source(&launch, "hint");
+    assert_eq!((&hint["believed"], &hint["verdict"]), (&30_000_000.into(), &"unused".into()));
+    assert_eq!(hint["reason"], "capped by rate");
+
+    let launch = launch_of(&["--startup", "more-start:source=oracle", "--oracle", &url], &[]);
+    paced(&launch, 40.0);
+    assert_eq!(source(&launch, "oracle")["verdict"], "used");
+    drop(oracle);
+
+    // An oracle that is gone is gone without; a store that knows nothing, too.
+    let empty = folder.path().join("empty.redb");
+    let gone = ["--startup", "more-start", "--oracle", &url, "--path-store", empty.to_str().unwrap()];
+    let launch = launch_of(&gone, &[]);
+    assert_eq!(source(&launch, "oracle")["verdict"], "failed");
+    assert!(!source(&launch, "oracle")["reason"].as_str().unwrap().is_empty());
+    assert_eq!(source(&launch, "path-store")["verdict"], "missing");
+    assert!(launch["pacing_rate_bps"].is_null(), "slow start");
+}
+
+#[test]
+fn a_scheme_without_its_sources_is_refused() {
+    let refused = |options: &[&str], says: &str| {
+        let asserted = flowstart().args(["serve", "--self-signed", "--listen", "127.0.0.1:0"]).args(options).assert();
+        asserted.code(2).stderr(predicate::str::contains(says));
+    };
+    refused(&["--startup", "blitzstart"], "blitzstart starts from the client's hint");
+    refused(&["--startup", "blitzstart", "--path-store", "x.redb"], "use --hint-policy");
+    refused(&["--ab", "0.5=careful-resume"], "use --path-store or --path-state-key");
+    refused(&["--startup", "more-start:source=oracle", "--deadline", "1s"], "use --oracle");
+    refused(&["--startup", "more-start:source=interface"], "use --interface");
+    refused(&["--startup", "more-start:source=interface", "--interface", "none0"], "no interface `none0`");
+    refused(&["--startup", "more-start", "--oracle", "ftp://x"], "use http://HOST or http://HOST:PORT");
+    refused(&["--startup", "more-start", "--deadline", "0ms"], "use 1ms to 86400s");
 }
 
 #[test]

@@ -1,11 +1,14 @@
 //! The launch of a new connection, with a rate that routers approve later, and on another path.
 
+use alloc::vec::Vec;
+
 use super::window_validation::Validation;
 use super::{Controller, Phase};
 use crate::event::{Decision, Position};
 use crate::launch::Launch;
 use crate::path::PathKnowledge;
 use crate::rtt::RttEstimator;
+use crate::sources::Known;
 use crate::time::{Duration, Timestamp};
 use crate::units::{Bytes, Rate};
 use crate::window::{SegmentSize, Window};
@@ -29,6 +32,11 @@ pub(super) fn sendable(rate: Option<Rate>) -> Option<Rate> {
 }
 
 impl Controller {
+    /// The parts of `path` on which the launch depends that [`Controller::launch`] would make of it now.
+    pub fn depends_on(&self, now: Timestamp, path: &PathKnowledge) -> Vec<Known> {
+        self.startup.depends_on(now, path)
+    }
+
     /// The handshake is over and data may leave: Sensing turns what is known about the path into the launch.
     pub fn launch(&mut self, now: Timestamp, path: &PathKnowledge, rtt: &RttEstimator) {
         let launch = self.startup.as_dyn().launch(now, path, &mut self.log);

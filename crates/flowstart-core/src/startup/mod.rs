@@ -271,13 +271,18 @@ algorithms! {
 }
 
 impl StartupConfig {
+    /// The scheme as a usual host builds it, to ask for properties that do not depend on the host.
+    pub(crate) fn for_usual_host(&self) -> StartupState {
+        self.build(StartupContext::USUAL)
+    }
+
     /// What the scheme needs of its host.
     pub fn needs(&self) -> Needs {
-        self.build(StartupContext::USUAL).needs()
+        self.for_usual_host().needs()
     }
 
     /// Whether the scheme has a launch of its own ([`Startup::has_launch`]).
     pub fn has_launch(&self) -> bool {
-        self.build(StartupContext::USUAL).has_launch()
+        self.for_usual_host().has_launch()
     }
 }

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use flowstart_core::path::PathKnowledge;
+use flowstart_core::sources::Verdict;
 use flowstart_quic::transport_parameters::PeerParameters;
 use flowstart_quic::{Flow, session};
 use h3::error::Code;
@@ -14,9 +15,9 @@ use tokio_util::task::TaskTracker;
 
 use super::answers::{Client, locked};
 use super::limits::Counted;
-use super::paths::Known;
 use super::qlog;
 use super::shared::{Shared, h3_code};
+use super::sources;
 use crate::metrics::Attempt;
 use crate::scheme::Scheme;
 
@@ -59,7 +60,7 @@ impl Shared {
         let said: Arc<Mutex<Option<PeerParameters>>> = Arc::default();
         let notes = qlog::Notes::default();
         let config = self.config_for(scheme, &flow, said.clone(), notes.clone());
-        let known = self.paths.clone().map(|paths| tokio::spawn(paths.look_up(address)));
+        let heard = tokio::spawn(self.sources.clone().ask(address));
         let connected = match incoming.accept_with(config) {
             Ok(connecting) => timeout(self.limits.handshake, self.connected(connecting)).await,
             Err(error) => Ok(Err(error)),
@@ -75,25 +76,23 @@ impl Shared {
         } else {
             completed.await;
         }
-        let Known { saved, delivered } = match known {
-            Some(known) => known.await.ok().flatten().unwrap_or_default(),
-            None => Known::default(),
+        let delivered = match heard.await {
+            Ok(heard) => heard.tell(&flow),
+            Err(_) => None,
         };
-        flow.learn(|path| path.saved = saved);
         self.metrics.active.inc();
-        let client = Client::new(self.clone(), connection, flow, scheme.name(), notes, address, delivered);
+        let client = Client::new(self.clone(), connection, flow.clone(), scheme.name(), notes, address, delivered);
         if let Some(parameters) = said {
             if let Ok(Some(hint)) = parameters.hint {
-                client.judge(&hint);
+                client.judge(&hint, sources::name::HINT);
             }
             if let (Some(seal), Ok(Some(state))) = (&self.seal, parameters.path_state) {
                 match seal.open(address, &state) {
-                    // The store may know of later connections.
-                    Ok(told) if saved.is_none_or(|saved| told.age < saved.age) => {
-                        client.remember(told);
+                    Ok(told) => flow.hear(|all| sources::remember(all, told)),
+                    Err(error) => {
+                        flow.hear(|all| all.lack(sources::name::PATH_STATE, Verdict::Failed, "it cannot be opened"));
+                        self.log.tell(&format!("{address}: {error}"));
                     }
-                    Ok(_) => {}
-                    Err(error) => self.log.tell(&format!("{address}: {error}")),
                 }
             }
         }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes as Chunk;
-use flowstart_core::path::SavedPath;
+use flowstart_core::sources::Statement;
 use flowstart_core::units::{Bytes, Rate};
 use flowstart_quic::Flow;
 use flowstart_quic::hint::BandwidthHint;
@@ -22,9 +22,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::content::{Absent, Object};
 use super::shared::{FAREWELL, Shared};
-use super::{hints, qlog};
+use super::{hints, qlog, sources};
 use crate::http3;
-use crate::metrics::{self, Answered, Exit, Hinted, OfScheme, size_class};
+use crate::metrics::{self, Answered, Exit, Hinted, OfScheme, OfSource, size_class};
 use crate::path_state::PATH_STATE;
 
 /// Packets of the initial window (RFC 9002, section 7.2).
@@ -107,11 +107,6 @@ impl Client {
             answered: AtomicU64::new(0),
             waiting: AtomicU64::new(0),
         }
-    }
-
-    /// The measurements of an earlier connection on the same path.
-    pub(super) fn remember(&self, saved: SavedPath) {
-        self.flow.learn(|path| path.saved = Some(saved));
     }
 
     /// Answers requests until the client or the server ends the connection.
@@ -311,16 +306,18 @@ impl Client {
             self.server.log.tell(&format!("{}: {error}", self.address));
         }
         if let Some(hint) = hint {
-            self.judge(&hint);
+            self.judge(&hint, sources::name::CLIENT_HINTS);
         }
     }
 
     /// Uses as much of a hint as the policy allows.
-    pub(super) fn judge(&self, hint: &BandwidthHint) {
+    pub(super) fn judge(&self, hint: &BandwidthHint, source: &'static str) {
         let (verdict, used, grant) = self.server.hints.admit(self.address, hint, self.delivered);
         self.server.metrics.hints.get_or_create(&Hinted { verdict: verdict.reason.to_string() }).inc();
         *locked(&self.hint) = HintState::Judged { _grant: grant };
-        self.flow.learn(|path| path.hint = used);
+        let (stated, believed) = (Statement::Hint(hint.hint()), used.map(Statement::Hint));
+        let reason = if believed == Some(stated) { String::new() } else { verdict.reason.to_string() };
+        self.flow.hear(|all| all.state(source, stated, Some(hint.age), believed, &reason));
     }
 
     /// Tells the controller how much there is to send. An answer that fits into the initial window needs no launch, and
@@ -331,6 +328,7 @@ impl Client {
         let packet = self.connection.path_stats(PathId::ZERO).map_or(SMALLEST_PACKET, |stats| stats.current_mtu);
         let window = u64::from(packet) * INITIAL_WINDOW;
         if answered > window {
+            self.server.sources.request(&self.flow, Bytes::new(waiting));
             self.flow.expect(Bytes::new(waiting), Bytes::new(packet.into()));
         }
     }
@@ -339,7 +337,7 @@ impl Client {
     fn account(&self) {
         let address = self.address;
         let (status, metrics) = (self.flow.status(), &self.server.metrics);
-        if let Some(paths) = self.server.paths.clone() {
+        if let Some(paths) = self.server.sources.paths().cloned() {
             // No caller waits for it; a server that shuts down waits for the threads that do such work.
             drop(tokio::task::spawn_blocking(move || paths.save(address, &status)));
         }
@@ -350,6 +348,10 @@ impl Client {
         metrics.connections.count(&self.scheme, &locked(&self.answers), lost_share.min(1.0), reason);
         if status.launch.is_none() {
             return;
+        }
+        for finding in self.flow.findings() {
+            let label = OfSource { source: finding.source, verdict: finding.verdict.name() };
+            metrics.sources.get_or_create(&label).inc();
         }
         let of_scheme = OfScheme { scheme: self.scheme.clone() };
         metrics.launches.get_or_create(&of_scheme).inc();

@@ -8,6 +8,7 @@
 //! | the choice of startup schemes, the kill switch, the fallback | `policy` |
 //! | how many connections may come | `limits` |
 //! | clients' hints about their path, and the used part | `hints` |
+//! | what is known of a path, and from where | `sources` |
 //! | the memory of paths | `paths` |
 //! | metrics and the kill switch over HTTP | `admin` |
 //! | qlog | `qlog` |
@@ -22,6 +23,7 @@ mod paths;
 mod policy;
 mod qlog;
 mod shared;
+mod sources;
 
 use std::fmt;
 use std::future::Future;
@@ -29,6 +31,7 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use flowstart_core::units::Bytes;
 use flowstart_quic::hint::HintPolicy;
@@ -43,10 +46,11 @@ use self::content::Content;
 use self::hints::Hints;
 pub use self::limits::Limits;
 use self::limits::{Counter, RateLimit, Seldom};
-use self::paths::Paths;
 use self::policy::Policy;
 pub use self::policy::{FallBack, Schemes};
 use self::shared::{FAREWELL, Shared, h3_code};
+pub use self::sources::InterfaceChoice;
+use self::sources::SourcesOfServer;
 use crate::endpoint::{bind, transport};
 use crate::metrics::Metrics;
 use crate::path_state::Seal;
@@ -77,6 +81,12 @@ pub struct Config {
     pub path_store: Option<String>,
     /// The file with the 32 bytes that seal the path state that clients keep.
     pub path_state_key: Option<PathBuf>,
+    /// The oracle that is asked how fast the path to a client is, `http://HOST:PORT`.
+    pub oracle: Option<String>,
+    /// The interface whose speed counts as known.
+    pub interface: Option<InterfaceChoice>,
+    /// The time that an answer may take, from which and from its size follows the rate that the application asks for.
+    pub deadline: Option<Duration>,
     /// Whether a returning client's request is answered before the handshake is complete (0-RTT, RFC 8470).
     pub early_data: bool,
     /// The folder for a qlog file per connection.
@@ -100,6 +110,9 @@ impl Config {
             hint_policy: HintPolicy::Ignore,
             path_store: None,
             path_state_key: None,
+            oracle: None,
+            interface: None,
+            deadline: None,
             early_data: false,
             qlog: None,
             metrics: None,
@@ -137,6 +150,19 @@ pub enum ServerError {
         /// What is wrong with it.
         problem: String,
     },
+    /// A scheme starts from something that this server never knows.
+    #[error("{scheme} starts from {senses}, and this server knows nothing of it: use {options}")]
+    NoSource {
+        /// The scheme.
+        scheme: String,
+        /// What it can start from.
+        senses: String,
+        /// The options that give it.
+        options: String,
+    },
+    /// A source cannot be asked.
+    #[error("{0}")]
+    Source(String),
     /// The TLS is none for QUIC.
     #[error("{0}")]
     Tls(String),
@@ -179,8 +205,9 @@ impl Server {
     ///
     /// [`ServerError`] with the file or the address that cannot be used.
     pub async fn start(config: Config) -> Result<Self, ServerError> {
-        let Config { listen, mut tls, schemes, root, path_store, path_state_key, early_data, limits, warnings, .. } =
-            config;
+        sources::check(&config)?;
+        let known = SourcesOfServer::new(&config, &config.warnings).map_err(ServerError::Source)?;
+        let Config { listen, mut tls, schemes, root, path_state_key, early_data, limits, warnings, .. } = config;
         let content = Content::new(root.as_deref()).map_err(|cause| {
             let root = root.unwrap_or_default();
             ServerError::Root { root, cause }
@@ -219,7 +246,7 @@ impl Server {
             log: Seldom::new(warnings.clone()),
             qlog,
             early_data,
-            paths: path_store.as_deref().and_then(|name| Paths::open(name, &warnings)).map(Arc::new),
+            sources: Arc::new(known),
             seal,
             warnings,
             connections: Counter::default(),

@@ -56,6 +56,13 @@ impl Schemes {
         let (networks, shares, kill_file) = (Vec::new(), Vec::new(), None);
         Self { listener, networks, shares, plain, kill_file, fall_back: FallBack::default() }
     }
+
+    /// All of them.
+    pub(super) fn all(&self) -> impl Iterator<Item = &Scheme> {
+        let networks = self.networks.iter().map(|(_, scheme)| scheme);
+        let shares = self.shares.iter().map(|(_, scheme)| scheme);
+        [&self.listener, &self.plain].into_iter().chain(networks).chain(shares)
+    }
 }
 
 /// The recent losses of launches.

@@ -10,13 +10,16 @@
 //! | Event of this program | Fields; all are required unless marked |
 //! |---|---|
 //! | `flowstart:connection` | `scheme` |
-//! | `flowstart:launched` | `congestion_window` in bytes; optional: `pacing_rate` in bit/s |
+//! | `flowstart:launch` | `cwnd_bytes`, `sources`; optional: `pacing_rate_bps` |
 //! | `flowstart:hint_capped` | `hinted` and `used`, in bit/s |
 //! | `flowstart:advice_capped` | `advised`, in bit/s, and `congestion_window`, what is left |
 //! | `flowstart:phase_entered` | `phase`, `trigger` |
 //! | `flowstart:reduction_undone` | `congestion_window` in bytes |
 //! | `flowstart:window_validated` | `congestion_window` and `ssthresh`, in bytes |
 //! | `flowstart:answered` | `payload` in bytes, `fct_ms` |
+//!
+//! Each of `sources` has a `name` and a `verdict` ([`flowstart_core::sources::Verdict`]); optional are `value` and, if
+//! less counts, `believed`, in bit/s or as `cwnd_bytes` and `rtt_ms` of an earlier connection, `age_ms` and `reason`.
 //!
 //! The file follows draft-ietf-quic-qlog-main-schema-13 and draft-ietf-quic-qlog-quic-events-12. This module corrects
 //! deviations of noq 1.4.0:
@@ -221,7 +224,8 @@ impl<W: Write> Writer<W> {
 
     fn write_decisions(&mut self) {
         while let Some((time, decision)) = self.flow.take_decision() {
-            for (name, data) in decision_events(decision, &mut self.state, COLLAPSE) {
+            let sources = self.flow.findings();
+            for (name, data) in decision_events(decision, &sources, &mut self.state, COLLAPSE) {
                 self.write_event(time.as_nanos() as f64 / 1e6, name, &data);
             }
         }

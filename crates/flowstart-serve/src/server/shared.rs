@@ -9,9 +9,9 @@ use noq::{Endpoint, ServerConfig, TransportConfig, VarInt};
 use super::content::Content;
 use super::hints::Hints;
 use super::limits::{Counter, Limits, RateLimit, Seldom};
-use super::paths::Paths;
 use super::policy::Policy;
 use super::qlog;
+use super::sources::SourcesOfServer;
 use crate::metrics::Metrics;
 use crate::path_state::Seal;
 use crate::warnings::Warnings;
@@ -47,8 +47,8 @@ pub(super) struct Shared {
     pub(super) qlog: Option<qlog::Folder>,
     /// Requests are answered before the handshake is complete.
     pub(super) early_data: bool,
-    /// What it remembers of paths.
-    pub(super) paths: Option<Arc<Paths>>,
+    /// What it can learn of paths.
+    pub(super) sources: Arc<SourcesOfServer>,
     /// The sealer of path state that clients keep.
     pub(super) seal: Option<Seal>,
     /// Connections now.

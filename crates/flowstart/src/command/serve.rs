@@ -9,7 +9,7 @@ use clap::Args;
 use flowstart_core::time::Duration;
 use flowstart_core::units::Bytes;
 use flowstart_quic::hint::HintPolicy;
-use flowstart_serve::server::{self, FallBack, Limits, Schemes, Server, ServerError};
+use flowstart_serve::server::{self, FallBack, InterfaceChoice, Limits, Schemes, Server, ServerError};
 use flowstart_serve::{H3, Scheme};
 use ipnet::IpNet;
 use serde_json::json;
@@ -37,8 +37,12 @@ lose too much; the scheme of the client's network (--startup-for); an alternativ
 PUT and DELETE /kill-switch at the address of --metrics.
 
 A client gives a hint with its first message (`flowstart get --hint`). A browser gives one as Downlink, RTT and ECT \
-with a request. Without --hint-policy no hint is used, and a scheme that launches from hints, such as blitzstart, \
-is slow start. In a policy, history and validate look into --path-store, and link goes by the speed of the interface.
+with a request. Without --hint-policy no hint is used. In a policy, history and validate look into --path-store, and link goes by the speed of the interface.
+
+A scheme starts from what sources state of the path: hints, --path-store and --path-state-key, --oracle, --interface, \
+--deadline. A source that does not answer within 50 ms is left out. A scheme that could use none of what the server \
+knows, such as blitzstart without --hint-policy, is refused. What each source stated and whether the launch depended \
+on it stand in --qlog (flowstart:launch) and in --metrics (flowstart_sources).
 
 With --early-data a returning client's request is answered before the handshake is complete. Each session ticket \
 works once, and only with the process that gave it. So this process does not answer a recorded first packet twice. \
@@ -88,6 +92,15 @@ pub(crate) struct Arguments {
     /// of this file. Servers that share the file open each other's states.
     #[arg(long, value_name = "FILE")]
     path_state_key: Option<PathBuf>,
+    /// Ask this oracle how fast the path to a client is (`flowstart oracle serve`), and use the answer in schemes.
+    #[arg(long, value_name = "URL")]
+    oracle: Option<String>,
+    /// Use the speed of this interface in schemes; `route`: of the one through which packets to the client leave.
+    #[arg(long, value_name = "NAME")]
+    interface: Option<String>,
+    /// How long an answer may take. Its size and this time are a rate that the application asks for.
+    #[arg(long, value_name = "TIME")]
+    deadline: Option<Duration>,
     /// Answer GET and HEAD of returning clients with their first packets, before the handshake is complete (0-RTT, RFC
     /// 8470). An attacker who has recorded such packets can make the server answer them again.
     #[arg(long)]
@@ -187,6 +200,14 @@ impl Arguments {
         })
     }
 
+    fn deadline(&self) -> Result<Option<std::time::Duration>, Failure> {
+        let allowed = Duration::from_millis(1)..=Duration::from_millis(86_400_000);
+        match self.deadline {
+            Some(deadline) if !allowed.contains(&deadline) => Err(refused("deadline", deadline, "use 1ms to 86400s")),
+            deadline => Ok(deadline.map(std_time)),
+        }
+    }
+
     fn config(&self) -> Result<server::Config, Failure> {
         let (limits, schemes) = (self.limits()?, self.schemes()?);
         Ok(server::Config {
@@ -195,6 +216,12 @@ impl Arguments {
             hint_policy: self.hint_policy.clone(),
             path_store: self.path_store.clone(),
             path_state_key: self.path_state_key.clone(),
+            oracle: self.oracle.clone(),
+            interface: self.interface.as_ref().map(|name| match name.as_str() {
+                "route" => InterfaceChoice::Route,
+                name => InterfaceChoice::Name(name.to_owned()),
+            }),
+            deadline: self.deadline()?,
             early_data: self.early_data,
             qlog: self.qlog.clone(),
             metrics: self.metrics,
@@ -213,6 +240,7 @@ fn failure(error: ServerError) -> Failure {
         ServerError::PathStateKey { file, problem } => Failure::File { file, message: problem, text: None },
         ServerError::Listen { address, cause } => refused("listen", address, &cause.to_string()),
         ServerError::Metrics { address, cause } => refused("metrics", address, &cause.to_string()),
+        ServerError::NoSource { .. } | ServerError::Source(_) => Failure::Input(error.to_string()),
         other => Failure::Other(other.to_string()),
     }
 }

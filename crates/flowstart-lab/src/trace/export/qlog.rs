@@ -12,7 +12,7 @@
 //! | `quic:recovery_metrics_updated` | the window, the bytes in flight, the RTT or the pacing rate changed: what changed |
 //! | `quic:congestion_state_updated` | startup, recovery and congestion avoidance begin; `trigger`: why startup ended |
 //! | `quic:timer_updated` | a retransmission or probe timer fired |
-//! | `flowstart:launched` | startup launched: `congestion_window` in bytes, `pacing_rate` in bit/s if it sets one |
+//! | `flowstart:launch` | startup launched: `cwnd_bytes`; `pacing_rate_bps` if it sets one; `sources`, empty in a simulation |
 //! | `flowstart:hint_received` | a real client's hint: `hinted` and `used`, in bit/s, absent if unreadable and not used |
 //! | `flowstart:hint_capped` | the client's hint was out of bounds: `hinted` and `used`, in bit/s |
 //! | `flowstart:variable_updated` | if requested, an inner variable changed: `algorithm` (`startup` or `avoidance`), `variable`, `value`, and `unit` (`bytes`, `Mbit/s`, `ms` or empty) |
@@ -373,7 +373,7 @@ impl Flow {
             Protocol::Quic => "persistent_congestion",
             Protocol::Tcp => "retransmission_timeout",
         };
-        let events = decision_events(decision, &mut self.state, collapse);
+        let events = decision_events(decision, &[], &mut self.state, collapse);
         events.into_iter().try_for_each(|(name, data)| self.write(time, Extended { name, data }, out))
     }
 }

@@ -307,7 +307,7 @@ fn the_qlog_has_every_event_of_the_sender_in_order() {
         let is_data = |event: &&Value| event["data"]["frames"][0]["frame_type"] == "stream";
         assert_eq!(named("quic:packet_sent").filter(is_data).count(), traced.sum(|r| r.data_packets), "{transport}");
         assert_eq!(named("quic:packet_lost").count(), traced.sum(|r| r.declared_lost), "{transport}");
-        assert_eq!(named("flowstart:launched").count(), flows as usize);
+        assert_eq!(named("flowstart:launch").count(), flows as usize);
         let exits: Vec<&Value> = named("quic:congestion_state_updated")
             .filter(|event| event["data"]["old"] == "startup" && event["data"]["new"] == "congestion_avoidance")
             .collect();

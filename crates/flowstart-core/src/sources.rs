@@ -1,0 +1,379 @@
+//! Where the knowledge of a path comes from: each source's statement, its age, and what became of it.
+//!
+//! A host collects statements in [`Sources`], which makes [`PathKnowledge`] of what is believed. At the launch each
+//! statement gets its verdict: the launch depends on it, or it does not. So logs can say what a launch was made of, and
+//! why the rest was left out.
+//!
+//! Whether a launch depends on a statement is tried, not declared: without it the scheme would launch otherwise, or
+//! wait otherwise ([`StartupState::depends_on`]). In the same way a scheme shows what it can use at all
+//! ([`StartupConfig::senses`]), so a host that has none of it can refuse the scheme.
+
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use crate::event::DecisionLog;
+use crate::path::{Hint, PathKnowledge, SavedPath};
+use crate::startup::{StartupConfig, StartupState};
+use crate::time::{Duration, Timestamp};
+use crate::units::{Bytes, Rate};
+
+/// Statements that are kept of one connection. A source that speaks again replaces what it said before.
+const MOST_STATEMENTS: usize = 16;
+
+/// A part of [`PathKnowledge`] that a source states.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Known {
+    /// What an earlier connection saved.
+    Saved,
+    /// The client's hint.
+    Hint,
+    /// The rate that the application asks for.
+    Requested,
+    /// The speed of the sender's interface.
+    Interface,
+    /// The rate that routers approved.
+    Approved,
+    /// A capacity oracle's answer.
+    Oracle,
+}
+
+impl Known {
+    /// All of them.
+    pub const ALL: [Self; 6] =
+        [Self::Saved, Self::Hint, Self::Requested, Self::Interface, Self::Approved, Self::Oracle];
+
+    /// What it is, in words.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Saved => "an earlier connection",
+            Self::Hint => "the client's hint",
+            Self::Requested => "the application's rate",
+            Self::Interface => "the interface's speed",
+            Self::Approved => "the routers' approval",
+            Self::Oracle => "an oracle",
+        }
+    }
+
+    /// Whether `path` has it.
+    pub const fn is_in(self, path: &PathKnowledge) -> bool {
+        match self {
+            Self::Saved => path.saved.is_some(),
+            Self::Hint => path.hint.is_some(),
+            Self::Requested => path.requested_rate.is_some(),
+            Self::Interface => path.interface_rate.is_some(),
+            Self::Approved => path.approved_rate.is_some(),
+            Self::Oracle => path.oracle_rate.is_some(),
+        }
+    }
+
+    /// `path` without it.
+    fn forgotten(self, path: &PathKnowledge) -> PathKnowledge {
+        let mut path = path.clone();
+        match self {
+            Self::Saved => path.saved = None,
+            Self::Hint => path.hint = None,
+            Self::Requested => path.requested_rate = None,
+            Self::Interface => path.interface_rate = None,
+            Self::Approved => path.approved_rate = None,
+            Self::Oracle => path.oracle_rate = None,
+        }
+        path
+    }
+}
+
+/// What a source states.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Statement {
+    /// What an earlier connection saved.
+    Saved(SavedPath),
+    /// The client's hint.
+    Hint(Hint),
+    /// The rate that the application asks for.
+    Requested(Rate),
+    /// The speed of the sender's interface.
+    Interface(Rate),
+    /// The rate that routers approved.
+    Approved(Rate),
+    /// A capacity oracle's answer.
+    Oracle(Rate),
+}
+
+impl Statement {
+    /// Which part of the knowledge it is.
+    pub const fn known(&self) -> Known {
+        match self {
+            Self::Saved(_) => Known::Saved,
+            Self::Hint(_) => Known::Hint,
+            Self::Requested(_) => Known::Requested,
+            Self::Interface(_) => Known::Interface,
+            Self::Approved(_) => Known::Approved,
+            Self::Oracle(_) => Known::Oracle,
+        }
+    }
+
+    /// The rate that it states; of an earlier connection, the one that it reached.
+    pub fn rate(&self) -> Option<Rate> {
+        match self {
+            Self::Saved(saved) => saved.rate(),
+            Self::Hint(hint) => Some(hint.bandwidth),
+            Self::Requested(rate) | Self::Interface(rate) | Self::Approved(rate) | Self::Oracle(rate) => Some(*rate),
+        }
+    }
+
+    fn put(self, path: &mut PathKnowledge) {
+        match self {
+            Self::Saved(saved) => path.saved = Some(saved),
+            Self::Hint(hint) => path.hint = Some(hint),
+            Self::Requested(rate) => path.requested_rate = Some(rate),
+            Self::Interface(rate) => path.interface_rate = Some(rate),
+            Self::Approved(rate) => path.approved_rate = Some(rate),
+            Self::Oracle(rate) => path.oracle_rate = Some(rate),
+        }
+    }
+}
+
+/// What became of a source's statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Verdict {
+    /// It is believed; the launch has not come yet.
+    Believed,
+    /// The launch depends on it.
+    Used,
+    /// It is believed, but the launch would be the same without it.
+    Unused,
+    /// Another source of the same knowledge is believed.
+    Superseded,
+    /// It is not believed.
+    Refused,
+    /// The source has nothing to say of this path.
+    Missing,
+    /// The source did not answer in time.
+    Late,
+    /// The source cannot be asked, or answers nonsense.
+    Failed,
+}
+
+impl Verdict {
+    /// Its name in logs and metrics.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Believed => "believed",
+            Self::Used => "used",
+            Self::Unused => "unused",
+            Self::Superseded => "superseded",
+            Self::Refused => "refused",
+            Self::Missing => "missing",
+            Self::Late => "late",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+/// A source's statement and what became of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Finding {
+    /// The source's name in logs and metrics.
+    pub source: &'static str,
+    /// What it stated; `None` if it stated nothing.
+    pub stated: Option<Statement>,
+    /// What is believed of it.
+    pub believed: Option<Statement>,
+    /// How old the statement was when it was taken.
+    pub age: Option<Duration>,
+    /// What became of it.
+    pub verdict: Verdict,
+    /// Why it is not believed, or not all of it; empty otherwise.
+    pub reason: String,
+}
+
+/// What all sources state of one path, and the knowledge that follows.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Sources {
+    knowledge: PathKnowledge,
+    findings: Vec<Finding>,
+}
+
+impl Sources {
+    /// Knowledge whose source nobody names.
+    pub const fn new(knowledge: PathKnowledge) -> Self {
+        Self { knowledge, findings: Vec::new() }
+    }
+
+    /// What Sensing may use.
+    pub const fn knowledge(&self) -> &PathKnowledge {
+        &self.knowledge
+    }
+
+    /// Changes knowledge whose source nobody names.
+    pub fn knowledge_mut(&mut self) -> &mut PathKnowledge {
+        &mut self.knowledge
+    }
+
+    /// Each source's statement, in the order in which they came.
+    pub fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
+    /// `source` states something that is `age` old, and `believed` of it counts, for `reason` if that is less. It
+    /// supersedes what another source stated of the same.
+    pub fn state(
+        &mut self,
+        source: &'static str,
+        stated: Statement,
+        age: Option<Duration>,
+        believed: Option<Statement>,
+        reason: &str,
+    ) {
+        if let Some(believed) = believed {
+            believed.put(&mut self.knowledge);
+            let known = believed.known();
+            for older in &mut self.findings {
+                if older.verdict == Verdict::Believed && older.believed.is_some_and(|one| one.known() == known) {
+                    older.verdict = Verdict::Superseded;
+                }
+            }
+        }
+        let verdict = if believed.is_some() { Verdict::Believed } else { Verdict::Refused };
+        self.note(Finding { source, stated: Some(stated), believed, age, verdict, reason: reason.into() });
+    }
+
+    /// `source` states something of which another source is believed.
+    pub fn supersede(&mut self, source: &'static str, stated: Statement, age: Option<Duration>) {
+        let verdict = Verdict::Superseded;
+        self.note(Finding { source, stated: Some(stated), believed: None, age, verdict, reason: String::new() });
+    }
+
+    /// `source` states nothing: it is [`Verdict::Missing`], [`Verdict::Late`] or [`Verdict::Failed`].
+    pub fn lack(&mut self, source: &'static str, verdict: Verdict, reason: &str) {
+        self.note(Finding { source, stated: None, believed: None, age: None, verdict, reason: reason.into() });
+    }
+
+    fn note(&mut self, finding: Finding) {
+        match self.findings.iter().position(|one| one.source == finding.source) {
+            Some(before) => self.findings[before] = finding,
+            None if self.findings.len() < MOST_STATEMENTS => self.findings.push(finding),
+            None => {}
+        }
+    }
+
+    /// The launch has come and depends on `used`: gives their verdicts to the statements that are believed.
+    pub fn launched(&mut self, used: &[Known]) {
+        for finding in self.findings.iter_mut().filter(|one| one.verdict == Verdict::Believed) {
+            let is_used = finding.believed.is_some_and(|statement| used.contains(&statement.known()));
+            finding.verdict = if is_used { Verdict::Used } else { Verdict::Unused };
+        }
+    }
+}
+
+/// How a scheme launches with this knowledge, and what state it is in then.
+fn outcome(scheme: &StartupState, now: Timestamp, path: &PathKnowledge) -> String {
+    let mut scheme = scheme.clone();
+    let launch = scheme.as_dyn().launch(now, path, &mut DecisionLog::default());
+    format!("{launch:?} {scheme:?}")
+}
+
+impl StartupState {
+    /// The parts of `path` without which this scheme, which has not launched yet, would launch otherwise or be in
+    /// another state afterwards.
+    pub fn depends_on(&self, now: Timestamp, path: &PathKnowledge) -> Vec<Known> {
+        let known = Known::ALL.into_iter().filter(|known| known.is_in(path)).collect::<Vec<_>>();
+        if known.is_empty() {
+            return known;
+        }
+        let with_all = outcome(self, now, path);
+        known.into_iter().filter(|known| outcome(self, now, &known.forgotten(path)) != with_all).collect()
+    }
+}
+
+impl StartupConfig {
+    /// What the scheme can use of what sources state: the parts of the knowledge each of which alone changes its launch
+    /// on a usual path. None of them: it launches without any source.
+    pub fn senses(&self) -> Vec<Known> {
+        let rtt = Duration::from_millis(50);
+        let usual = PathKnowledge {
+            handshake_rtt: Some(rtt),
+            receive_window: Some(Bytes::new(16_000_000)),
+            bytes_waiting: Some(Bytes::new(2_000_000)),
+            ..PathKnowledge::default()
+        };
+        let (rate, scheme) = (Rate::from_mbit(50), self.for_usual_host());
+        let saved = SavedPath { rtt, cwnd: rate.amount_in(rtt), age: Duration::from_millis(1000) };
+        let statements = [
+            Statement::Saved(saved),
+            Statement::Hint(Hint { bandwidth: rate, technology: crate::path::AccessTechnology::Unknown }),
+            Statement::Requested(rate),
+            Statement::Interface(rate),
+            Statement::Approved(rate),
+            Statement::Oracle(rate),
+        ];
+        let uses = |statement: &Statement| {
+            let mut path = usual.clone();
+            statement.put(&mut path);
+            !scheme.depends_on(Timestamp::ZERO, &path).is_empty()
+        };
+        statements.iter().filter(|one| uses(one)).map(Statement::known).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn senses(spec: &str) -> Vec<Known> {
+        let config = StartupConfig::defaults().into_iter().find(|one| one.name() == spec).unwrap();
+        config.senses()
+    }
+
+    #[test]
+    fn schemes_show_what_they_can_use() {
+        assert_eq!(senses("slow-start"), []);
+        assert_eq!(senses("jump-start"), [], "what waits is known without a source");
+        assert_eq!(senses("blitzstart"), [Known::Hint]);
+        assert_eq!(senses("careful-resume"), [Known::Saved]);
+        assert_eq!(senses("quick-start"), [Known::Approved]);
+        let any = [Known::Saved, Known::Hint, Known::Requested, Known::Oracle];
+        assert_eq!(senses("more-start"), any, "the interface only if it is named");
+    }
+
+    #[test]
+    fn a_launch_depends_on_the_first_rate_and_not_on_the_others() {
+        let rate = Rate::from_mbit(10);
+        let mut sources = Sources::default();
+        sources.knowledge_mut().handshake_rtt = Some(Duration::from_millis(40));
+        sources.state("oracle", Statement::Oracle(rate), None, Some(Statement::Oracle(rate)), "");
+        let hint = |mbit| {
+            Statement::Hint(Hint {
+                bandwidth: Rate::from_mbit(mbit),
+                technology: crate::path::AccessTechnology::Unknown,
+            })
+        };
+        sources.state("hint", hint(80), Some(Duration::from_millis(7)), Some(hint(20)), "capped by rate");
+        sources.lack("path-store", Verdict::Late, "no answer within 50ms");
+        let scheme = StartupConfig::MoreStart(crate::startup::more_start::Config::default()).for_usual_host();
+        let used = scheme.depends_on(Timestamp::ZERO, sources.knowledge());
+        assert_eq!(used, [Known::Hint], "the hint comes before the oracle");
+        sources.launched(&used);
+        let verdicts: Vec<_> = sources.findings().iter().map(|one| (one.source, one.verdict)).collect();
+        assert_eq!(verdicts, [("oracle", Verdict::Unused), ("hint", Verdict::Used), ("path-store", Verdict::Late)]);
+        let capped = &sources.findings()[1];
+        assert_eq!(capped.stated.and_then(|one| one.rate()), Some(Rate::from_mbit(80)));
+        assert_eq!(capped.believed.and_then(|one| one.rate()), Some(Rate::from_mbit(20)));
+    }
+
+    #[test]
+    fn a_later_source_of_the_same_supersedes_an_earlier_one_and_a_source_speaks_once() {
+        let saved = |age| {
+            let (rtt, cwnd) = (Duration::from_millis(40), Bytes::new(90_000));
+            Statement::Saved(SavedPath { rtt, cwnd, age: Duration::from_millis(age) })
+        };
+        let mut sources = Sources::default();
+        sources.state("path-store", saved(9000), None, Some(saved(9000)), "");
+        sources.state("path-state", saved(1000), None, Some(saved(1000)), "");
+        let verdicts: Vec<_> = sources.findings().iter().map(|one| one.verdict).collect();
+        assert_eq!(verdicts, [Verdict::Superseded, Verdict::Believed]);
+        assert_eq!(sources.knowledge().saved.unwrap().age, Duration::from_millis(1000));
+        sources.lack("path-store", Verdict::Failed, "gone");
+        assert_eq!(sources.findings().len(), 2);
+    }
+}

@@ -1,0 +1,240 @@
+//! What a server learns of the path to a client before it launches, and from where.
+//!
+//! Path store, oracle and interface are asked at once, while the handshake runs. A source that does not answer within
+//! the bound is left out: a launch never waits longer. The client's own statements (its hint, and the path state that
+//! it kept) come with its packets, and the application's request with a request.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use flowstart_core::path::SavedPath;
+use flowstart_core::sources::{Known, Sources, Statement, Verdict};
+use flowstart_core::units::{Bytes, Rate};
+use flowstart_quic::Flow;
+use flowstart_quic::hint::HintPolicy;
+use flowstart_sensing::application_request::ApplicationRequest;
+use flowstart_sensing::interface;
+use flowstart_sensing::oracle::{Capacity, ClientConfig, OracleClient};
+use flowstart_sensing::path_store::UnixTime;
+use tokio::task::spawn_blocking;
+
+use super::paths::{self, Paths};
+use super::{Config, ServerError};
+use crate::warnings::Warnings;
+
+/// The longest that a launch waits for a source.
+const BOUND: Duration = Duration::from_millis(50);
+/// No path is faster, so a source that states more states nonsense.
+const FASTEST: Rate = Rate::from_mbit(1_000_000);
+/// What the names of sources are in logs and metrics.
+pub(super) mod name {
+    pub(in crate::server) const HINT: &str = "hint";
+    pub(in crate::server) const CLIENT_HINTS: &str = "client-hints";
+    pub(in crate::server) const PATH_STORE: &str = "path-store";
+    pub(in crate::server) const PATH_STATE: &str = "path-state";
+    pub(in crate::server) const ORACLE: &str = "oracle";
+    pub(in crate::server) const INTERFACE: &str = "interface";
+    pub(in crate::server) const APPLICATION: &str = "application";
+}
+
+/// Which interface's speed counts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum InterfaceChoice {
+    /// The one through which packets to the client leave.
+    Route,
+    /// The one of this name.
+    Name(String),
+}
+
+/// A server's sources.
+pub(super) struct SourcesOfServer {
+    paths: Option<Arc<Paths>>,
+    oracle: Option<Arc<OracleClient>>,
+    interface: Option<(InterfaceChoice, interface::Config)>,
+    deadline: Option<Duration>,
+}
+
+/// What the sources say of one client.
+pub(super) struct Heard {
+    path_store: Option<Option<paths::Known>>,
+    oracle: Option<Result<Option<Capacity>, (Verdict, String)>>,
+    interface: Option<Result<Option<Rate>, (Verdict, String)>>,
+}
+
+impl SourcesOfServer {
+    /// The sources that the configuration names. Warns of an oracle that cannot be asked and of a path store that
+    /// cannot be used.
+    pub(super) fn new(config: &Config, warnings: &Warnings) -> Result<Self, String> {
+        let oracle = config.oracle.as_ref().map(|server| {
+            let asked = ClientConfig { server: server.clone(), ..ClientConfig::default() };
+            asked.validate().map_err(|error| error.to_string())?;
+            Ok::<_, String>(Arc::new(OracleClient::new(asked)))
+        });
+        if let Some(InterfaceChoice::Name(name)) = &config.interface {
+            // Its speed may come and go, its name may not.
+            interface::Config::default().speed(name).map_err(|error| error.to_string())?;
+        }
+        Ok(Self {
+            paths: config.path_store.as_deref().and_then(|name| Paths::open(name, warnings)).map(Arc::new),
+            oracle: oracle.transpose()?,
+            interface: config.interface.clone().map(|choice| (choice, interface::Config::default())),
+            deadline: config.deadline,
+        })
+    }
+
+    /// The path store.
+    pub(super) fn paths(&self) -> Option<&Arc<Paths>> {
+        self.paths.as_ref()
+    }
+
+    /// Asks all of them at once.
+    pub(super) async fn ask(self: Arc<Self>, client: IpAddr) -> Heard {
+        let path_store = async {
+            match self.paths.clone() {
+                Some(paths) => Some(paths.look_up(client).await),
+                None => None,
+            }
+        };
+        let oracle = async {
+            let oracle = self.oracle.clone()?;
+            Some(in_time(move || oracle.capacity(client, now()).map_err(|error| error.to_string())).await)
+        };
+        let interface = async {
+            let (choice, config) = self.interface.clone()?;
+            let speed = move || match choice {
+                InterfaceChoice::Route => config.speed_towards(client),
+                InterfaceChoice::Name(name) => config.speed(&name),
+            };
+            Some(in_time(move || speed().map_err(|error| error.to_string())).await)
+        };
+        let (path_store, oracle, interface) = tokio::join!(path_store, oracle, interface);
+        Heard { path_store, oracle, interface }
+    }
+
+    /// The application's request for an answer of this size.
+    pub(super) fn request(&self, flow: &Flow, size: Bytes) {
+        let Some(deadline) = self.deadline.filter(|_| size > Bytes::ZERO) else { return };
+        let deadline =
+            flowstart_core::time::Duration::from_nanos(u64::try_from(deadline.as_nanos()).unwrap_or(u64::MAX));
+        let asked = ApplicationRequest { size: Some(size), deadline: Some(deadline), rate: None }.requested_rate();
+        flow.hear(|sources| match asked {
+            Ok(Some(rate)) => believe(sources, name::APPLICATION, Statement::Requested(rate), None),
+            Ok(None) => {}
+            Err(error) => sources.lack(name::APPLICATION, Verdict::Failed, &error.to_string()),
+        });
+    }
+}
+
+/// What blocks, in a thread of its own; nobody waits for it beyond the bound.
+async fn in_time<T: Send + 'static>(
+    asked: impl FnOnce() -> Result<T, String> + Send + 'static,
+) -> Result<T, (Verdict, String)> {
+    match tokio::time::timeout(BOUND, spawn_blocking(asked)).await {
+        Ok(Ok(answer)) => answer.map_err(|error| (Verdict::Failed, error)),
+        Ok(Err(_)) => Err((Verdict::Failed, "it cannot be asked".to_owned())),
+        Err(_) => Err((Verdict::Late, format!("no answer within {} ms", BOUND.as_millis()))),
+    }
+}
+
+/// A statement that counts as it is, unless it is nonsense.
+pub(super) fn believe(
+    sources: &mut Sources,
+    source: &'static str,
+    statement: Statement,
+    age: Option<flowstart_core::time::Duration>,
+) {
+    match statement.rate() {
+        Some(rate) if rate > Rate::ZERO && rate <= FASTEST => {
+            sources.state(source, statement, age, Some(statement), "");
+        }
+        _ => sources.state(source, statement, age, None, "no path is so fast, or so slow"),
+    }
+}
+
+impl Heard {
+    /// Tells a connection, and returns the highest rate that was delivered to its prefix.
+    pub(super) fn tell(self, flow: &Flow) -> Option<Rate> {
+        let mut delivered = None;
+        flow.hear(|sources| {
+            match self.path_store {
+                None => {}
+                Some(None) => sources.lack(name::PATH_STORE, Verdict::Missing, ""),
+                Some(Some(paths::Known { saved, delivered: highest })) => {
+                    delivered = highest;
+                    match saved {
+                        Some(saved) => {
+                            believe(sources, name::PATH_STORE, Statement::Saved(saved), Some(saved.age));
+                        }
+                        None => sources.lack(name::PATH_STORE, Verdict::Missing, ""),
+                    }
+                }
+            }
+            match self.oracle {
+                None => {}
+                Some(Ok(Some(capacity))) => {
+                    let age =
+                        flowstart_core::time::Duration::from_nanos(capacity.age_seconds.saturating_mul(1_000_000_000));
+                    believe(sources, name::ORACLE, Statement::Oracle(capacity.rate), Some(age));
+                }
+                Some(Ok(None)) => sources.lack(name::ORACLE, Verdict::Missing, ""),
+                Some(Err((verdict, reason))) => sources.lack(name::ORACLE, verdict, &reason),
+            }
+            match self.interface {
+                None => {}
+                Some(Ok(Some(rate))) => believe(sources, name::INTERFACE, Statement::Interface(rate), None),
+                Some(Ok(None)) => sources.lack(name::INTERFACE, Verdict::Missing, "its speed is not known"),
+                Some(Err((verdict, reason))) => sources.lack(name::INTERFACE, verdict, &reason),
+            }
+        });
+        delivered
+    }
+}
+
+/// The client kept what an earlier connection measured. The store may know of later connections.
+pub(super) fn remember(sources: &mut Sources, told: SavedPath) {
+    let statement = Statement::Saved(told);
+    if sources.knowledge().saved.is_none_or(|saved| told.age < saved.age) {
+        believe(sources, name::PATH_STATE, statement, Some(told.age));
+    } else {
+        sources.supersede(name::PATH_STATE, statement, Some(told.age));
+    }
+}
+
+/// Refuses schemes that could only ever start as slow start, because this server knows nothing that they start from.
+pub(super) fn check(config: &Config) -> Result<(), ServerError> {
+    let given = |known| match known {
+        Known::Hint => config.hint_policy != HintPolicy::Ignore,
+        Known::Saved => config.path_store.is_some() || config.path_state_key.is_some(),
+        Known::Oracle => config.oracle.is_some(),
+        Known::Interface => config.interface.is_some(),
+        Known::Requested => config.deadline.is_some(),
+        // Requests to routers are options of IP, which sockets without privileges cannot send.
+        Known::Approved => false,
+    };
+    let option = |known: &Known| match known {
+        Known::Hint => "--hint-policy",
+        Known::Saved => "--path-store or --path-state-key",
+        Known::Oracle => "--oracle",
+        Known::Interface => "--interface",
+        Known::Requested => "--deadline",
+        Known::Approved => "routers that approve rates",
+    };
+    for scheme in config.schemes.all() {
+        let senses = scheme.senses();
+        if !senses.is_empty() && !senses.iter().any(|known| given(*known)) {
+            let words = |names: Vec<&str>| names.join(" or ");
+            return Err(ServerError::NoSource {
+                scheme: scheme.name().to_owned(),
+                senses: words(senses.iter().map(|known| known.name()).collect()),
+                options: words(senses.iter().map(option).collect()),
+            });
+        }
+    }
+    Ok(())
+}
+
+fn now() -> UnixTime {
+    // A clock before 1970 is as good as one that does not run.
+    UnixTime::from_secs(SystemTime::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_secs()))
+}
