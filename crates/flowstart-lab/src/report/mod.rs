@@ -32,12 +32,13 @@ mod changes;
 mod examples;
 mod published;
 mod rtt;
+mod shared;
 mod trace;
 mod web;
 
 pub use answer::answer;
 pub use changes::changes;
-pub use examples::{MeasuredFlow, median_flow, median_rep};
+pub use examples::{MeasuredFlow, median_flow};
 pub use published::{estimate_of, published_table};
 pub use trace::{overlay, trace};
 
@@ -143,11 +144,12 @@ pub fn build(
     let by_cell = rows_by_cell(plan, rows);
     let cells = plan.cells();
     let explained = cells.len() <= MAX_EXPLAINED;
-    let examples = examples::examples(plan, &by_cell);
+    let standing = shared::standing(plan, &by_cell);
+    let examples = examples::examples(plan, &standing);
     let mut shown: Vec<(Cell, u32, Shown)> =
         examples.iter().map(|example| (example.0, example.1.rep, examples::shown(plan, example))).collect();
     for cell in &cells {
-        if let Some(of) = median_flow(&by_cell[cell.index]).filter(|_| is_explained(plan, cell)) {
+        if let Some(of) = standing[cell.index].middle.filter(|_| is_explained(plan, cell)) {
             let watched = Watched { causes: true, series: None };
             shown.push((*cell, of.rep, Shown { watched, media_delays: false }));
         }
@@ -155,7 +157,7 @@ pub fn build(
         shown.extend((0..reps).map(|rep| (*cell, rep, Shown { media_delays: true, ..Shown::default() })));
     }
     experiment::threads(jobs)?.install(|| see_the_rest(plan, &shown, &mut kept, progress));
-    let causes = cells.iter().map(|cell| causes(cell, &by_cell[cell.index], &kept));
+    let causes = cells.iter().map(|cell| causes(cell, standing[cell.index].middle?, &kept));
     let media = cells.iter().map(|cell| {
         let delays = (0..plan.reps.min(MEDIA_REPS)).filter_map(|rep| kept.get(cell, rep)?.media_delays.as_ref());
         delays.flatten().copied().collect::<Vec<f64>>()
@@ -164,6 +166,10 @@ pub fn build(
     let entries = cells.iter().zip(causes).zip(media).map(|((cell, causes), media)| {
         let mut entry = cell_input(plan, cell, &summary.cells[cell.index], &by_cell[cell.index]);
         entry.causes = causes;
+        // Traces show one connection. Replays of a setting's cells show one repetition, unless it failed.
+        let shown = standing[cell.index].middle.filter(|of| has_finished(&by_cell[cell.index], *of));
+        entry.replay_rep = shown.or_else(|| median_flow(&by_cell[cell.index])).map(|of| of.rep);
+        entry.replay_rep = entry.replay_rep.filter(|_| plan.sizes[cell.size].value.is_one_connection());
         entry.samples.media_delay_ms = media;
         entry.curves = [web::curves(plan, cell, &summary.cells[cell.index]), rtt::curves(plan, cell, summary)].concat();
         entry
@@ -192,9 +198,14 @@ pub fn build(
     })
 }
 
-/// The causes of the median flow's delay.
-fn causes(cell: &Cell, rows: &[&Row], kept: &Kept) -> Option<report::Causes> {
-    let MeasuredFlow { rep, flow } = median_flow(rows)?;
+/// Whether this flow of a cell completed.
+fn has_finished(rows: &[&Row], of: MeasuredFlow) -> bool {
+    let is_that = |row: &&&Row| (row.rep, row.flow) == (u64::from(of.rep), of.flow as u64);
+    rows.iter().find(is_that).is_some_and(|row| row.fct_ms.is_some())
+}
+
+/// The causes of a flow's delay.
+fn causes(cell: &Cell, MeasuredFlow { rep, flow }: MeasuredFlow, kept: &Kept) -> Option<report::Causes> {
     kept.get(cell, rep)?.explanations.get(flow)?.as_ref().map(Explanation::causes)
 }
 
@@ -388,8 +399,7 @@ fn cell_input(plan: &Plan, cell: &Cell, summary: &CellSummary, rows: &[&Row]) ->
             harm_ms: metric("call_harm_ms"),
         }),
         causes: None,
-        // Traces show one connection.
-        replay_rep: median_rep(rows).filter(|_| plan.sizes[cell.size].value.is_one_connection()),
+        replay_rep: None,
         samples: report::Samples {
             fct_ms: values(rows, felt),
             share: if summary.others.is_some() { values(rows, |row| row.share) } else { Vec::new() },

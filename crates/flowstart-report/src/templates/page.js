@@ -21,6 +21,12 @@ const darkOf = new Map(Object.entries({
   "#9db7c9": "#4d6a80", "#b35900": "#f0a830",
 }));
 
+// Swatches have the same colours. A rule for screens leaves them light on paper.
+const swatches = document.createElement("style");
+swatches.textContent = "@media screen and (prefers-color-scheme: dark) {" + Array.from(darkOf, ([light, dark]) =>
+  ["fill", "stroke"].map((what) => `.swatch [${what}="${light}" i] { ${what}: ${dark}; }`).join(" ")).join("\n") + "}";
+document.head.append(swatches);
+
 function themed(value) {
   if (typeof value === "string") return darkOf.get(value.toLowerCase()) ?? value;
   if (Array.isArray(value)) return value.map(themed);
