@@ -140,6 +140,7 @@ impl Names {
     pub(crate) fn label(&self, cell: &Cell, axes: &[Axis]) -> String {
         let shown = self.varied().into_iter().filter(|axis| axes.contains(axis));
         let words = shown.map(|axis| match axis {
+            Axis::Competitor if cell.competitor == "none" => "alone".to_owned(),
             Axis::Competitor => format!("beside {}", self.short(axis, cell)),
             Axis::Arrival => format!("arrival {}", self.short(axis, cell)),
             _ => self.short(axis, cell).to_owned(),
