@@ -84,10 +84,12 @@ pub(super) fn exit_rule(
         "clip": true, "opacity": opacity}, "encoding": {"x": {"field": "t", "type": "quantitative"}}})];
     if let Some(down) = down {
         // On the side that has more room.
-        let is_late = end > (domain[0] + domain[1]) / 2.0;
+        let before = (end - domain[0]) / (domain[1] - domain[0]);
+        let is_late = before > 0.5;
+        let room = before.max(1.0 - before);
         let (align, dx) = if is_late { ("right", -5) } else { ("left", 5) };
         layers.push(json!({"data": data, "mark": {"type": "text", "align": align, "baseline": "top", "dx": dx,
-            "dy": down, "fontSize": 11, "color": colour, "limit": {"expr": "width * 0.6"}, "opacity": opacity},
+            "dy": down, "fontSize": 11, "color": colour, "limit": {"expr": format!("max(20, width * {room} - 8)")}, "opacity": opacity},
             "encoding": {"x": time, "y": {"value": 0}, "text": {"field": "why", "type": "nominal"}}}));
     }
     layers
