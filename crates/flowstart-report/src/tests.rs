@@ -470,12 +470,14 @@ fn a_trace_page_shows_the_causes_and_their_sum() -> Result<(), RenderError> {
         causes_ms: [0.0, 300.0, 0.0, 0.0, 80.0, 0.0, 20.0, 0.0, 0.0],
     });
     let page = render_trace(&trace)?;
-    assert!(page.contains("<td class=\"num\">300.0</td><td class=\"num\">75</td>"));
-    assert!(
-        page.contains(
-            "FCT minus the physical limit</small></th><td class=\"num\">400.0</td><td class=\"num\">100</td>"
+    let numbers = |ms: &str, percent: &str| {
+        format!(
+            "</small></th><td class=\"num\" data-label=\"ms\">{ms}</td>\
+             <td class=\"num\" data-label=\"% of the delay\">{percent}</td>"
         )
-    );
+    };
+    assert!(page.contains(&numbers("300.0", "75")));
+    assert!(page.contains(&format!("FCT minus the physical limit{}", numbers("400.0", "100"))));
     Ok(())
 }
 
@@ -640,7 +642,7 @@ fn schemes_that_nobody_beats_are_named_and_what_intervals_leave_open_too() -> Re
     let page = render(&Report { cells, ..Report::default() })?;
     let at = page.find("Schemes that nobody beats").unwrap_or_default();
     let table = page[at..].split("</table>").next().unwrap_or_default();
-    assert!(table.contains(r#"<td data-label="nobody beats">soonest (2.00; 20.0"#), "{table}");
+    assert!(table.contains(r#"<td class="place" data-label="nobody beats">soonest (2.00; 20.0"#), "{table}");
     assert!(table.contains("; cheapest (4.00; 0.0"), "{table}");
     assert!(table.contains(r#"intervals">close (2.05; 21.0"#), "{table}");
     assert!(!table.contains("hopeless"), "{table}");

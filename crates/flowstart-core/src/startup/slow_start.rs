@@ -45,6 +45,11 @@ pub struct Config {
 }
 
 impl Config {
+    /// Whether each round doubles the window, and the host's rule decides how a window is sent: what closed forms count.
+    pub fn is_classic(&self) -> bool {
+        self.abc_limit.is_none() && !self.spread
+    }
+
     /// Refuses parameters out of range.
     pub fn validate(&self) -> Result<(), ConfigError> {
         validate_initial_window(self.iw)?;

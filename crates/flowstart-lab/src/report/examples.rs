@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use flowstart_core::time::Duration;
 
 use super::is_watched;
+use super::shared::Standing;
 use crate::results::flows::Row;
 use crate::results::summary::values;
 use crate::study::plan::{AXES, Cell, Plan};
@@ -36,22 +37,9 @@ pub struct MeasuredFlow {
     pub flow: usize,
 }
 
-/// The repetition that contains [`median_flow`].
-pub fn median_rep(rows: &[&Row]) -> Option<u32> {
-    Some(median_flow(rows)?.rep)
-}
-
 /// The flow with the median FCT, or the nearest to it.
 pub fn median_flow(rows: &[&Row]) -> Option<MeasuredFlow> {
     flow_near(rows, median(&values(rows, |row| row.fct_ms))?)
-}
-
-/// The flow at the 95th percentile of the FCT: the smallest FCT that 95 % of the flows do not exceed.
-fn slow_flow(rows: &[&Row]) -> Option<MeasuredFlow> {
-    let mut fcts = values(rows, |row| row.fct_ms);
-    fcts.sort_by(f64::total_cmp);
-    let rank = (fcts.len() as f64 * 0.95).ceil() as usize;
-    flow_near(rows, *fcts.get(rank.checked_sub(1)?)?)
 }
 
 /// The flow whose FCT is nearest to this one.
@@ -107,22 +95,20 @@ pub(super) fn watched_cells(plan: &Plan) -> BTreeMap<usize, Resolution> {
 /// An example: its cell, its run and its name.
 pub(super) type Example = (Cell, MeasuredFlow, &'static str);
 
-/// The median run of each of these cells, and a slow one if there is room for all.
-pub(super) fn examples(plan: &Plan, by_cell: &[Vec<&Row>]) -> Vec<Example> {
+/// The run of each of these cells that stands for its setting, and a slow one if there is room for all.
+pub(super) fn examples(plan: &Plan, standing: &[Standing]) -> Vec<Example> {
     let cells = example_cells(plan);
     let slow = cells.len() * 2 <= MAX_EXAMPLES;
+    // Cells that share a repetition would each call it their median, which it is of their comparison only.
+    let names = match plan.compared() {
+        Some(_) => ["the median pair", "a slow repetition (95th percentile)"],
+        None => ["the median run", "a slow run (95th percentile)"],
+    };
     let mut wanted = Vec::new();
     for cell in cells {
-        let rows = &by_cell[cell.index];
-        let Some(middle) = median_flow(rows) else { continue };
-        wanted.push((cell, middle, "the median run"));
-        let Some(late) = slow_flow(rows).filter(|late| slow && *late != middle) else { continue };
-        let is_that = |row: &Row, of: MeasuredFlow| (row.rep, row.flow) == (u64::from(of.rep), of.flow as u64);
-        let fct = |of: MeasuredFlow| rows.iter().find(|row| is_that(row, of)).and_then(|row| row.fct_ms);
-        // Showing the same run twice would look like an error.
-        if fct(late) > fct(middle) {
-            wanted.push((cell, late, "a slow run (95th percentile)"));
-        }
+        let Standing { middle, slow: late } = standing[cell.index];
+        wanted.extend(middle.map(|middle| (cell, middle, names[0])));
+        wanted.extend(late.filter(|_| slow).map(|late| (cell, late, names[1])));
     }
     wanted
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use flowstart_core::startup::StartupConfig;
-use flowstart_core::time::Timestamp;
+use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::Bytes;
 use rayon::prelude::*;
 
@@ -32,12 +32,13 @@ mod changes;
 mod examples;
 mod published;
 mod rtt;
+mod shared;
 mod trace;
 mod web;
 
 pub use answer::answer;
 pub use changes::changes;
-pub use examples::{MeasuredFlow, median_flow, median_rep};
+pub use examples::{MeasuredFlow, median_flow};
 pub use published::{estimate_of, published_table};
 pub use trace::{overlay, trace};
 
@@ -143,11 +144,12 @@ pub fn build(
     let by_cell = rows_by_cell(plan, rows);
     let cells = plan.cells();
     let explained = cells.len() <= MAX_EXPLAINED;
-    let examples = examples::examples(plan, &by_cell);
+    let standing = shared::standing(plan, &by_cell);
+    let examples = examples::examples(plan, &standing);
     let mut shown: Vec<(Cell, u32, Shown)> =
         examples.iter().map(|example| (example.0, example.1.rep, examples::shown(plan, example))).collect();
     for cell in &cells {
-        if let Some(of) = median_flow(&by_cell[cell.index]).filter(|_| is_explained(plan, cell)) {
+        if let Some(of) = standing[cell.index].middle.filter(|_| is_explained(plan, cell)) {
             let watched = Watched { causes: true, series: None };
             shown.push((*cell, of.rep, Shown { watched, media_delays: false }));
         }
@@ -155,7 +157,7 @@ pub fn build(
         shown.extend((0..reps).map(|rep| (*cell, rep, Shown { media_delays: true, ..Shown::default() })));
     }
     experiment::threads(jobs)?.install(|| see_the_rest(plan, &shown, &mut kept, progress));
-    let causes = cells.iter().map(|cell| causes(cell, &by_cell[cell.index], &kept));
+    let causes = cells.iter().map(|cell| causes(cell, standing[cell.index].middle?, &kept));
     let media = cells.iter().map(|cell| {
         let delays = (0..plan.reps.min(MEDIA_REPS)).filter_map(|rep| kept.get(cell, rep)?.media_delays.as_ref());
         delays.flatten().copied().collect::<Vec<f64>>()
@@ -164,6 +166,10 @@ pub fn build(
     let entries = cells.iter().zip(causes).zip(media).map(|((cell, causes), media)| {
         let mut entry = cell_input(plan, cell, &summary.cells[cell.index], &by_cell[cell.index]);
         entry.causes = causes;
+        // Traces show one connection. Replays of a setting's cells show one repetition, unless it failed.
+        let shown = standing[cell.index].middle.filter(|of| has_finished(&by_cell[cell.index], *of));
+        entry.replay_rep = shown.or_else(|| median_flow(&by_cell[cell.index])).map(|of| of.rep);
+        entry.replay_rep = entry.replay_rep.filter(|_| plan.sizes[cell.size].value.is_one_connection());
         entry.samples.media_delay_ms = media;
         entry.curves = [web::curves(plan, cell, &summary.cells[cell.index]), rtt::curves(plan, cell, summary)].concat();
         entry
@@ -192,9 +198,14 @@ pub fn build(
     })
 }
 
-/// The causes of the median flow's delay.
-fn causes(cell: &Cell, rows: &[&Row], kept: &Kept) -> Option<report::Causes> {
-    let MeasuredFlow { rep, flow } = median_flow(rows)?;
+/// Whether this flow of a cell completed.
+fn has_finished(rows: &[&Row], of: MeasuredFlow) -> bool {
+    let is_that = |row: &&&Row| (row.rep, row.flow) == (u64::from(of.rep), of.flow as u64);
+    rows.iter().find(is_that).is_some_and(|row| row.fct_ms.is_some())
+}
+
+/// The causes of a flow's delay.
+fn causes(cell: &Cell, MeasuredFlow { rep, flow }: MeasuredFlow, kept: &Kept) -> Option<report::Causes> {
     kept.get(cell, rep)?.explanations.get(flow)?.as_ref().map(Explanation::causes)
 }
 
@@ -235,19 +246,8 @@ fn aqms(plan: &Plan) -> Vec<(String, String)> {
 
 /// A link in the report's form.
 pub fn link_input(plan: &Plan, link: &crate::spec::link::Link) -> report::Link {
-    let mut extra = Vec::new();
-    if let Some(file) = &link.trace_file {
-        extra.push(("capacity trace".to_owned(), file.display().to_string()));
-    }
-    if link.up_rate != link.rate {
-        extra.push(("rate back".to_owned(), link.up_rate.to_string()));
-    }
-    if link.hops > 1 {
-        extra.push(("bottleneck links in a row".to_owned(), link.hops.to_string()));
-    }
-    if let Some(jitter) = link.access_jitter {
-        extra.push(("scheduling noise of hosts".to_owned(), format!("up to {}", jitter.amplitude)));
-    }
+    let mut extra = properties(link);
+    extra.extend(windows(plan));
     if let Some(routers) = &link.routers {
         extra.push(("Quick-Start routers".to_owned(), routers.to_string()));
     }
@@ -263,6 +263,7 @@ pub fn link_input(plan: &Plan, link: &crate::spec::link::Link) -> report::Link {
     report::Link {
         name: link.text.clone(),
         rate_mbit: Some(link.rate.as_mbit()),
+        rate_is_mean: link.trace.is_some() || link.varies.rate.is_some(),
         rtt_ms: Some(link.rtt.as_millis_f64()),
         buffer: match link.buffer {
             Buffer::Packets(packets) => format!("{packets} packets"),
@@ -274,6 +275,57 @@ pub fn link_input(plan: &Plan, link: &crate::spec::link::Link) -> report::Link {
         measured_flows: plan.cells().iter().map(|cell| measured_flows(plan, cell)).max().unwrap_or(1),
         extra,
     }
+}
+
+/// The rate of hosts' own links that no transfer notices, in Mbit/s: the default.
+const ACCESS_MBIT: f64 = 10_000.0;
+
+/// What is not the default about a link, in words.
+fn properties(link: &crate::spec::link::Link) -> Vec<(String, String)> {
+    let all = link.resolved();
+    let starts = if link.trace_start_varies { "repetitions begin at different places of it" } else { "from its start" };
+    let recording = |file: &std::path::PathBuf| format!("{}, {starts}", file.display());
+    let jitter = |jitter: flowstart_sim::link::wire::Jitter| format!("up to {}", jitter.amplitude);
+    let other = |is_other: bool, value: String| is_other.then_some(value);
+    let properties = [
+        ("recording", link.trace_file.as_ref().map(recording)),
+        ("rate in steps", all.rate_steps),
+        ("rate varies", all.rate_varies),
+        ("delay in steps", all.rtt_steps),
+        ("rate back", other(link.up_rate != link.rate && link.up_trace.is_none(), link.up_rate.to_string())),
+        ("recording of the way back", all.up_trace),
+        ("buffer of the way back", other(link.up_buffer != Buffer::Unlimited, all.up_buffer)),
+        ("bottleneck links in a row", other(link.hops > 1, link.hops.to_string())),
+        ("others cross hop", all.cross),
+        ("rate of the hosts' links", other(link.access_rate.as_mbit() != ACCESS_MBIT, all.access_rate)),
+        ("delay of the hosts' links", other(link.access_delay > Duration::ZERO, all.access_delay)),
+        ("scheduling noise of hosts", link.access_jitter.map(jitter)),
+        ("jitter", link.jitter.map(jitter)),
+        ("random loss", all.loss),
+        ("reordering", all.reorder),
+        ("token bucket", all.burst),
+        ("policer with a bucket of", all.policer),
+        ("the buffer", other(link.counts_in_service, "holds the packet in service, too".to_owned())),
+        ("hinted rate", all.hint),
+        ("steps of hints per factor of ten", all.hint_steps.map(|steps| steps.to_string())),
+    ];
+    properties.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+}
+
+/// The receivers' windows that are smaller than a transfer, and so may limit it.
+fn windows(plan: &Plan) -> Vec<(String, String)> {
+    let largest = plan.sizes.iter().map(|size| size.value.mean_bytes()).max().unwrap_or(Bytes::ZERO);
+    let small = plan.transports.iter().filter(|transport| transport.profile.receive_window < largest);
+    let mut windows: Vec<(String, String)> = Vec::new();
+    for transport in small {
+        let of = if plan.transports.len() > 1 {
+            format!("receive window of {}", transport.text)
+        } else {
+            "receive window".to_owned()
+        };
+        windows.push((of, transport.profile.receive_window.to_string()));
+    }
+    windows
 }
 
 /// Whether measured flows belong to web sessions.
@@ -387,8 +439,7 @@ fn cell_input(plan: &Plan, cell: &Cell, summary: &CellSummary, rows: &[&Row]) ->
             harm_ms: metric("call_harm_ms"),
         }),
         causes: None,
-        // Traces show one connection.
-        replay_rep: median_rep(rows).filter(|_| plan.sizes[cell.size].value.is_one_connection()),
+        replay_rep: None,
         samples: report::Samples {
             fct_ms: values(rows, felt),
             share: if summary.others.is_some() { values(rows, |row| row.share) } else { Vec::new() },
@@ -402,21 +453,20 @@ fn cell_input(plan: &Plan, cell: &Cell, summary: &CellSummary, rows: &[&Row]) ->
 }
 
 /// The size of a transfer that closed forms cover: one flow alone with one request over one connection, as the
-/// baseline's, on a link of fixed rate without a proxy.
+/// baseline's, on a steady link.
 fn alone(plan: &Plan, cell: &Cell) -> Option<Bytes> {
     let size = &plan.sizes[cell.size].value;
     let alone = *plan.competitors[cell.competitor].on(cell.transport) == Competitor::None && plan.flow_count(cell) == 1;
-    let link = &plan.links[cell.link];
-    let fixed = link.trace.is_none() && link.varies.rate.is_none() && plan.mobility(cell).is_none();
+    let steady = plan.links[cell.link].is_steady() && plan.mobility(cell).is_none();
     let plain = [*cell, Cell { scheme: 0, ..*cell }].iter().all(|cell| plan.is_one_connection(cell));
     let once = size.objects().is_none() && size.sessions().is_none() && plain;
-    (alone && fixed && once).then(|| size.mean_bytes())
+    (alone && steady && once).then(|| size.mean_bytes())
 }
 
-/// Initial window of the baseline in packets, if it is slow start.
+/// Initial window of the baseline in packets, if it is slow start that doubles the window in each round.
 fn baseline_window(plan: &Plan, cell: &Cell) -> Option<u64> {
     let StartupConfig::SlowStart(config) = plan.schemes[0].on(cell.transport) else { return None };
-    Some(config.iw.map_or(plan.transport_of(cell).profile.initial_window, u64::from))
+    config.is_classic().then(|| config.iw.map_or(plan.transport_of(cell).profile.initial_window, u64::from))
 }
 
 /// Slow start's closed form over the physical limit.
@@ -424,7 +474,7 @@ fn model_speedup(plan: &Plan, cell: &Cell) -> Option<f64> {
     let (size, window) = (alone(plan, cell)?, baseline_window(plan, cell)?);
     let (link, profile) = (&plan.links[cell.link], &plan.transport_of(cell).profile);
     let limit = ideal_fct(link, profile, size, Timestamp::ZERO);
-    Some(slow_start_fct(link, profile, size, window).as_secs() / limit.as_secs())
+    link.is_plain().then(|| slow_start_fct(link, profile, size, window).as_secs() / limit.as_secs())
 }
 
 /// Quick-Start's speed-up over slow start by round trips.
@@ -456,6 +506,12 @@ mod tests {
         assert_eq!(covered("geo,pep=integrated", "\"slow-start\", \"suss\""), [false, false]);
         assert_eq!(covered("geo", "\"slow-start:connections=6\", \"suss\""), [false, false]);
         assert_eq!(covered("geo", "\"slow-start\", \"slow-start:connections=6\""), [true, false]);
+        for link in ["geo,rtt_steps=20ms/15s", "geo,hops=2", "geo,xcp=on", "geo,policer=100KB", "geo,burst=100KB"] {
+            assert_eq!(covered(link, "\"slow-start\", \"suss\""), [false, false], "{link}");
+        }
+        for scheme in ["slow-start:abc_limit=1", "slow-start:spread=true"] {
+            assert_eq!(covered("geo", &format!("\"{scheme}\", \"suss\"")), [false, false], "{scheme}");
+        }
     }
 
     #[test]

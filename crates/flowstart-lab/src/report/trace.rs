@@ -1,6 +1,6 @@
 //! The contents of the page of one run.
 
-use flowstart_core::time::Duration;
+use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::variable::Owner;
 use flowstart_report as report;
 use flowstart_sim::observe::trace::Event;
@@ -56,9 +56,10 @@ pub fn trace(
         ),
         _ => "The transfer did not finish.".to_owned(),
     };
+    let held = flow.and_then(|(series, flow)| held_back(&flow.notable, |time| series.ms(time), fct?));
     report::TraceReport {
         title: String::new(),
-        answer: vec![sentence],
+        answer: std::iter::once(sentence).chain(held).collect(),
         link: link_input(plan, &plan.links[cell.link]),
         size: plan.carried(cell),
         scheme: plan.schemes[cell.scheme].text.clone(),
@@ -93,6 +94,25 @@ pub fn trace(
         other_drops: seen.series.as_ref().map_or(Vec::new(), |seen| seen.other_drops(0)),
         method,
     }
+}
+
+/// Part of the completion time from which on it is said that flow control stopped the sender.
+const NOTABLE: f64 = 0.05;
+
+/// A sentence about a sender that the receiver's window stopped for long, whether or not the link ran out of packets:
+/// such a run says little about the scheme.
+fn held_back(events: &[(Timestamp, Event)], ms: impl Fn(Timestamp) -> f64, fct: f64) -> Option<String> {
+    let (mut since, mut held) = (None, 0.0);
+    for (time, event) in events {
+        if let Event::FlowControl { blocked, .. } = event {
+            held += since.take().map_or(0.0, |since| ms(*time) - since);
+            since = blocked.then(|| ms(*time));
+        }
+    }
+    held += since.map_or(0.0, |since| (fct - since).max(0.0));
+    (held > fct * NOTABLE).then(|| {
+        format!("The receiver's window (flow control), not the congestion window, stopped the sender for {held:.0} ms.")
+    })
 }
 
 /// An inner variable with the name of its algorithm, which is in charge until startup ends if it is the scheme.
@@ -145,6 +165,9 @@ pub fn overlay(
     }
     for run in runs.iter().filter(|run| run.fct_ms.is_none()) {
         answer.push(format!("The transfer with {} did not finish.", run.scheme));
+    }
+    for run in runs.iter().filter(|run| run.fct_ms.is_some()) {
+        answer.extend(run.answer.iter().skip(1).map(|sentence| format!("{}: {sentence}", run.scheme)));
     }
     for run in runs.iter().filter(|run| run.fct_ms.is_some() && run.exit_reason.is_none()) {
         answer.push(format!("{} never left startup.", run.scheme));

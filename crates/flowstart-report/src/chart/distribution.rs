@@ -112,7 +112,9 @@ pub(crate) fn distributions(groups: &[Group<'_>], key: &Key) -> Vec<(Chart, bool
         let Some(mut chart) = chart(&id, title, vec![(String::new(), panels)], key) else { continue };
         if !charts.is_empty() {
             // Once is enough.
-            chart.sentence = chart.sentence.split_off(chart.sentence.find("run.").map_or(0, |at| at + "run.".len()));
+            let told = "almost the same value.";
+            let rest = chart.sentence.find(told).map_or(0, |at| at + told.len());
+            chart.sentence = chart.sentence.split_off(rest);
             chart.legend.clear();
         }
         charts.push((chart, metric.is_secondary()));
@@ -162,8 +164,8 @@ fn chart(id: &str, title: String, mut planned: Vec<(String, Vec<Planned<'_>>)>, 
     (!panels.is_empty()).then(|| Chart {
         id: id.to_owned(),
         sentence: format!(
-            "The height of a line is the portion of runs at or below the value under it: further left is less, \
-            steep is the same in every run.{flat}"
+            "The height of a line is the portion of runs at or below the value under it: further left is less. \
+            Where a line goes straight up, all those runs have almost the same value.{flat}"
         ),
         aria: format!("{title}, a line per {}", key.title()),
         columns,

@@ -208,7 +208,8 @@ fn plot(cells: &[Cell], reference: Option<&str>) -> Option<Chart> {
     }
     Some(Chart {
         id: "forest".to_owned(),
-        sentence: "Right of the line is faster. The further a mark's interval stays away from the line, the surer."
+        sentence: "Right of the line is faster. The horizontal bar of a mark is its interval: a difference is sure where the bar \
+            does not touch the line."
             .to_owned(),
         aria: format!(
             "Forest plot: {title}; speed-up with its interval, and what it costs. The table has the numbers."
@@ -383,15 +384,24 @@ impl Drawing {
                 "grid": true, "titleLimit": 600, "titlePadding": 5, "domain": false}})
     }
 
-    /// The line at 1, the intervals and the marks.
-    fn marks(&self, up: f64, ticks: f64, size: f64) -> Vec<Value> {
+    /// The line at 1, the intervals and the marks. Where names stand above marks, the line is only `beside` marks: this
+    /// much to both sides, in rows.
+    fn marks(&self, up: f64, ticks: f64, size: f64, beside: Option<f64>) -> Vec<Value> {
         let looks: Vec<usize> = LOOKS.iter().map(|look| look.place).collect();
         let colour = json!({"field": "v", "type": "nominal", "legend": null,
             "scale": {"domain": looks, "range": LOOKS.map(|look| look.colour)}});
         let middle = json!({"calculate": format!("datum.r + {up}"), "as": "m"});
+        let rule = json!({"type": "rule", "color": "#222", "strokeWidth": 1.2});
+        let at = json!({"field": "one", "type": "quantitative"});
+        let line = match beside {
+            None => json!({"data": {"values": [{"one": 1}]}, "transform": [], "mark": rule, "encoding": {"x": at}}),
+            Some(half) => json!({"transform": [{"calculate": "1", "as": "one"},
+                    {"calculate": format!("datum.r + {}", up - half), "as": "from"},
+                    {"calculate": format!("datum.r + {}", up + half), "as": "to"}],
+                "mark": rule, "encoding": {"x": at, "y": self.y("from"), "y2": {"field": "to"}}}),
+        };
         vec![
-            json!({"data": {"values": [{"one": 1}]}, "transform": [], "mark": {"type": "rule", "color": "#222", "strokeWidth": 1.2},
-                "encoding": {"x": {"field": "one", "type": "quantitative"}}}),
+            line,
             json!({"transform": [middle, {"filter": "datum.low < datum.high"}],
                 "mark": {"type": "rule", "strokeWidth": 2, "clip": true},
                 "encoding": {"x": self.x("low", ticks), "x2": {"field": "high"}, "y": self.y("m"), "color": colour}}),
@@ -439,7 +449,7 @@ impl Drawing {
         }
         columns.push(self.column("", name, vec![self.text("name", name, false)]));
         let size = if self.count > 24 { 46.0 } else { 80.0 };
-        let mut plot = self.column("", 420.0, self.marks(0.0, 7.0, size));
+        let mut plot = self.column("", 420.0, self.marks(0.0, 7.0, size, None));
         plot["title"] = Value::Null;
         columns.push(plot);
         columns.push(self.column("speed-up", numbers, vec![self.text("numbers", numbers, false)]));
@@ -462,12 +472,12 @@ impl Drawing {
         };
         let mut layers = vec![self.stripe()];
         if is_short {
-            layers.extend(self.marks(0.24, 5.0, 60.0));
+            layers.extend(self.marks(0.24, 5.0, 60.0, Some(0.22)));
             layers.push(text(-0.22, "line1", &format!("{name} + '  ' + split(datum.numbers, ' (')[0]"), false, 340));
         } else {
             let costs: Vec<String> =
                 self.costs.iter().map(|&k| format!("'{} ' + datum.t{k}", self.all_costs[k].title)).collect();
-            layers.extend(self.marks(0.34, 5.0, 70.0));
+            layers.extend(self.marks(0.34, 5.0, 70.0, Some(0.13)));
             layers.push(text(-0.36, "line1", name, true, 340));
             layers.push(text(-0.12, "line2", "'speed-up ' + datum.numbers", false, 340));
             if !costs.is_empty() {

@@ -2,7 +2,7 @@
 
 use super::document::Chart;
 use super::legend::{LegendItem, item, mark_item};
-use super::panel::{TIME, held, rule_at, run_end, stack_document, time_axis};
+use super::panel::{TIME, exit_rule, held, rule_at, run_end, stack_document, time_axis};
 use super::style::{NEUTRAL, style};
 use super::table::Table;
 use super::variables::{line, shown};
@@ -72,6 +72,8 @@ pub(crate) fn overlay(report: &OverlayReport) -> Option<Chart> {
             if place == 0 {
                 layers.extend(drops(run, colour, signal, &time, &y));
             }
+            let down = (place == 0).then_some(2.0 + 14.0 * index as f64);
+            layers.extend(exit_rule(run, domain, colour, down, Some(signal)));
         }
         layers.extend(rate.map(rule_at));
         panels.push(json!({"height": panel.height, "layer": layers}));
@@ -97,8 +99,8 @@ pub(crate) fn overlay(report: &OverlayReport) -> Option<Chart> {
         id: "overlay".to_owned(),
         title: "The schemes over the same time".to_owned(),
         sentence:
-            "A scheme's lines end when its transfer is complete. What it pays for being early stands below: bytes in \
-            flight, and the queue. Press a scheme to hide or show its lines."
+            "A scheme's lines end when its transfer is complete; an upright line is the end of its startup. The panels below show what it sends for that: how much \
+            is in flight, and how long the queue gets. Press a scheme to hide or show its lines."
                 .to_owned(),
         aria: "Acknowledged bytes, bytes in flight, cwnd, pacing rate and queue of each scheme over time".to_owned(),
         mode: "stack",

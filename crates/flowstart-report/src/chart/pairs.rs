@@ -8,6 +8,12 @@ use crate::group::distinct;
 use crate::{Pair, PairedSetting, SecondCriterion};
 use serde_json::json;
 
+/// Height of a panel, and its width on a phone, in pixels.
+const HEIGHT: f64 = 330.0;
+const PHONE: f64 = 290.0;
+/// Room of a number beside a mark.
+const LABEL: [f64; 2] = [26.0, 13.0];
+
 /// A panel for each setting, a point for each pair: the scheme's shape in the AQM's colour. A line joins the pairs that
 /// nobody beats.
 pub(crate) fn pairs(settings: &[PairedSetting], schemes: &[String]) -> Option<Chart> {
@@ -36,7 +42,9 @@ pub(crate) fn pairs(settings: &[PairedSetting], schemes: &[String]) -> Option<Ch
         if table.is_empty() {
             continue;
         }
-        let names = labels(&place_of);
+        let domains = [[1.0, slowest * 1.1], [lowest / 1.3, highest * 1.3]];
+        let names = labels(&place_of, domains);
+        let corners: Vec<_> = place_of.iter().zip(0..).map(|([x, y], k)| json!({"x": x, "y": y, "k": k})).collect();
         let [what, unit] = match setting.pairs.first().map(|pair| pair.second).unwrap_or_default() {
             SecondCriterion::MaxQueueDelayMs => ["peak queue delay", "ms"],
             SecondCriterion::CallNotShown => ["frames of the call not shown", "%"],
@@ -44,10 +52,10 @@ pub(crate) fn pairs(settings: &[PairedSetting], schemes: &[String]) -> Option<Ch
         };
         let aria = format!("{}: FCT over the physical limit against the {what}, one point per pair", setting.setting);
         let x = json!({"field": "x", "type": "quantitative", "title": "FCT / physical limit (1 = the limit, log scale)",
-            "scale": {"type": "log", "domain": [1, slowest * 1.1], "nice": false},
+            "scale": {"type": "log", "domain": domains[0], "nice": false},
             "axis": {"values": [1, 1.5, 2, 3, 4, 6, 10, 20, 50, 100], "format": "~r"}});
         let y = json!({"field": "y", "type": "quantitative", "title": format!("{what} ({unit}, log scale)"),
-            "scale": {"type": "log", "domain": [lowest / 1.3, highest * 1.3], "nice": false},
+            "scale": {"type": "log", "domain": domains[1], "nice": false},
             "axis": {"values": [0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000], "format": "~r",
                 "minExtent": 30}});
         let by = |field: &str, scale| json!({"field": field, "type": "nominal", "title": field, "scale": scale});
@@ -66,10 +74,10 @@ pub(crate) fn pairs(settings: &[PairedSetting], schemes: &[String]) -> Option<Ch
         };
         let plain = |field: &str| json!({"field": field, "type": "quantitative"});
         panels.push(json!({
-            "title": setting.setting, "description": aria, "width": 460, "height": 330,
+            "title": setting.setting, "description": aria, "width": 460, "height": HEIGHT,
             "data": table.data(),
             "layer": [
-                {"data": {"values": names}, "mark": {"type": "line", "interpolate": "step-after", "color": NEUTRAL,
+                {"data": {"values": corners}, "mark": {"type": "line", "interpolate": "step-after", "color": NEUTRAL,
                     "strokeWidth": 1, "strokeDash": [3, 3]},
                  "encoding": {"x": x, "y": y, "order": plain("k")}},
                 points(true),
@@ -94,8 +102,10 @@ pub(crate) fn pairs(settings: &[PairedSetting], schemes: &[String]) -> Option<Ch
     Some(Chart {
         id: "pairs".to_owned(),
         title: "AQM and scheme together".to_owned(),
-        sentence: "One mark is one pair, the scheme's shape in the AQM's colour. The best place is the lower left \
-            corner: fast, and with a queue that never gets long, or with people beside it who notice nothing. Pale marks are beaten by a pair that is at least as \
+        sentence: "One mark is one pair, the scheme's shape in the AQM's colour. The physical limit is the time of a \
+            sender that knows the path and has it for itself. The best place is the lower left corner: fast, and with a \
+            queue that never gets long, or with people beside it who notice nothing. Pale marks are beaten by a pair that \
+            is at least as \
             good in both respects."
             .to_owned(),
         aria: "Scatter charts of FCT over the physical limit against the peak queue delay, a point per pair of AQM \
@@ -121,15 +131,43 @@ fn height(pair: &Pair) -> f64 {
     }
 }
 
-/// What is written beside the pairs that nobody beats: their numbers, once for pairs in the same place.
-fn labels(places: &[[f64; 2]]) -> Vec<serde_json::Value> {
+/// What is written beside the pairs that nobody beats: their numbers, once for those whose numbers would overlap even on
+/// a phone.
+fn labels(places: &[[f64; 2]], domains: [[f64; 2]; 2]) -> Vec<serde_json::Value> {
+    let pixels = |place: &[f64; 2]| {
+        let along = |k: usize, length: f64| {
+            let [low, high] = domains[k];
+            (place[k] / low).ln() / (high / low).ln() * length
+        };
+        [along(0, PHONE), along(1, HEIGHT)]
+    };
+    let touch = |a: &[f64; 2], b: &[f64; 2]| {
+        let ([ax, ay], [bx, by]) = (pixels(a), pixels(b));
+        (ax - bx).abs() < LABEL[0] && (ay - by).abs() < LABEL[1]
+    };
     let mut first = 0;
     let mut labels = Vec::new();
-    for same in places.chunk_by(|a, b| a == b) {
-        let (from, to) = (first + 1, first + same.len());
+    for close in places.chunk_by(touch) {
+        let (from, to) = (first + 1, first + close.len());
         let name = if from == to { from.to_string() } else { format!("{from}–{to}") };
-        labels.push(json!({"x": same[0][0], "y": same[0][1], "name": name, "k": from}));
+        labels.push(json!({"x": close[0][0], "y": close[0][1], "name": name}));
         first = to;
     }
     labels
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_that_would_overlap_are_one_label() {
+        let names = |places: &[[f64; 2]]| {
+            let labels = labels(places, [[1.0, 10.0], [1.0, 1000.0]]);
+            labels.iter().map(|label| label["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(names(&[[1.5, 100.0], [1.55, 99.0], [1.6, 98.0], [3.0, 10.0]]), ["1–3", "4"]);
+        // Beside each other, but far above each other.
+        assert_eq!(names(&[[1.5, 100.0], [1.55, 10.0]]), ["1", "2"]);
+    }
 }

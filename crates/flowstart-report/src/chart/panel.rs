@@ -5,6 +5,7 @@ use super::legend::{LegendItem, item, mark_item};
 use super::style::{COLOURS, MEASURED, NEUTRAL, OTHER};
 use super::table::Table;
 use crate::TraceReport;
+use crate::number::finite;
 use crate::reduce::{thin_line, thin_points};
 use serde_json::{Value, json};
 
@@ -62,6 +63,36 @@ pub(super) fn rule_at(y: f64) -> Value {
     json!({"data": {"values": [{"v": y}]}, "mark": {"type": "rule", "color": NEUTRAL, "strokeWidth": 1,
         "strokeDash": [2, 3]},
         "encoding": {"y": {"field": "v", "type": "quantitative"}}})
+}
+
+/// An upright line where startup ended, with the reason beside it, `down` pixels below the panel's upper edge. `signal`
+/// hides both.
+pub(super) fn exit_rule(
+    report: &TraceReport,
+    domain: [f64; 2],
+    colour: &str,
+    down: Option<f64>,
+    signal: Option<&str>,
+) -> Vec<Value> {
+    let Some(end) = finite(report.exit_ms).map(|ms| ms / 1000.0) else { return Vec::new() };
+    let opacity = signal.map_or(json!(1), |signal| json!({"expr": format!("{signal} ? 1 : 0")}));
+    let who = if signal.is_some() { format!("{}: startup ended", report.scheme) } else { "startup ended".to_owned() };
+    let why = report.exit_reason.as_ref().map_or(String::new(), |reason| format!(": {reason}"));
+    let data = json!({"values": [{"t": end, "why": format!("{who}{why}")}]});
+    let time = time_axis(None, Some(domain));
+    let mut layers = vec![json!({"data": data, "mark": {"type": "rule", "color": colour, "strokeWidth": 1.6,
+        "clip": true, "opacity": opacity}, "encoding": {"x": {"field": "t", "type": "quantitative"}}})];
+    if let Some(down) = down {
+        // On the side that has more room.
+        let before = (end - domain[0]) / (domain[1] - domain[0]);
+        let is_late = before > 0.5;
+        let room = before.max(1.0 - before);
+        let (align, dx) = if is_late { ("right", -5) } else { ("left", 5) };
+        layers.push(json!({"data": data, "mark": {"type": "text", "align": align, "baseline": "top", "dx": dx,
+            "dy": down, "fontSize": 11, "color": colour, "limit": {"expr": format!("max(20, width * {room} - 8)")}, "opacity": opacity},
+            "encoding": {"x": time, "y": {"value": 0}, "text": {"field": "why", "type": "nominal"}}}));
+    }
+    layers
 }
 
 /// cwnd, bytes in flight and, when there is any, ssthresh.

@@ -3,7 +3,7 @@
 use super::document::Chart;
 use super::legend::{item, mark_item};
 use super::panel::{
-    TIME, held, queue_legend, queue_panel, rule_at, stack_document, time_axis, window_legend, window_panel,
+    TIME, exit_rule, held, queue_legend, queue_panel, rule_at, stack_document, time_axis, window_legend, window_panel,
 };
 use super::style::{COLOURS, MEASURED, NEUTRAL, OTHER};
 use super::table::Table;
@@ -143,6 +143,8 @@ pub(crate) fn trace(report: &TraceReport) -> Option<Chart> {
         layers.push(json!({"data": events, "mark": {"type": "rule", "color": "#999", "strokeWidth": 1,
             "strokeDash": [3, 3], "clip": true},
             "encoding": {"x": time((k == last_panel).then_some(TIME))}}));
+        // Below the numbers of the events.
+        layers.extend(exit_rule(report, domain, NEUTRAL, (k == 0).then_some(17.0), None));
     }
     if let Some(layers) = panels[0]["layer"].as_array_mut() {
         layers.push(json!({"data": events,

@@ -25,14 +25,19 @@ pub(crate) struct Extent {
     to: f64,
     rate: f64,
     window: f64,
+    /// The highest window of the run whose windows are the smallest.
+    smallest: f64,
     queue: f64,
 }
+
+/// The largest window over the smallest from which on small windows would lie on the axis of a common scale.
+const APART: f64 = 4.0;
 
 impl Extent {
     /// The extent of these runs together.
     pub(crate) fn of<'a>(runs: impl Iterator<Item = &'a ExampleRun>) -> Self {
         let top = |points: &[[f64; 2]]| points.iter().map(|p| p[1]).filter(|v| v.is_finite()).fold(0.0, f64::max);
-        let start = Self { from: f64::NEG_INFINITY, ..Self::default() };
+        let start = Self { from: f64::NEG_INFINITY, smallest: f64::INFINITY, ..Self::default() };
         let all = runs.fold(start, |all, run| {
             let throughput = run.flows.iter().flat_map(|f| short_mean(run, f)).map(|p| p[1]).fold(0.0, f64::max);
             Self {
@@ -40,7 +45,8 @@ impl Extent {
                 from: all.from.max(finite(Some(run.from_ms)).unwrap_or(0.0).min(0.0)),
                 to: all.to.max(finite(Some(run.to_ms)).unwrap_or(0.0)),
                 rate: all.rate.max(finite(run.rate_mbit).unwrap_or(0.0)).max(throughput),
-                window: all.window.max(top(&run.cwnd)).max(top(&run.in_flight)),
+                window: all.window.max(highest_window(run)),
+                smallest: all.smallest.min(highest_window(run)),
                 queue: all.queue.max(top(&run.queue_packets)),
             }
         });
@@ -49,10 +55,20 @@ impl Extent {
         Self { from, ..all }
     }
 
+    /// Whether each run has its own scale of windows.
+    fn apart(&self) -> bool {
+        self.window > self.smallest * APART
+    }
+
     /// Whether the runs are long enough for two lines per flow.
     fn long(&self) -> bool {
         self.to >= LONG
     }
+}
+
+fn highest_window(run: &ExampleRun) -> f64 {
+    let values = [&run.cwnd, &run.in_flight].into_iter().flatten().map(|point| point[1]);
+    values.filter(|value| value.is_finite()).fold(0.0, f64::max)
 }
 
 fn short_mean(run: &ExampleRun, flow: &crate::RunFlow) -> Vec<[f64; 2]> {
@@ -102,7 +118,8 @@ pub(crate) fn run(id: String, run: &ExampleRun, extent: Extent, replay: Option<S
     let mut panels = vec![json!({"height": 88, "data": throughput.data(), "layer": layers})];
     let whole = |points: &[[f64; 2]]| held(points, run.to_ms);
     let (cwnd, in_flight) = (whole(&run.cwnd), whole(&run.in_flight));
-    panels.push(window_panel(&cwnd, &in_flight, &[], extent.window, LINE_POINTS, 60, &time(None)));
+    let highest = if extent.apart() { highest_window(run) } else { extent.window };
+    panels.push(window_panel(&cwnd, &in_flight, &[], highest, LINE_POINTS, 60, &time(None)));
     // A queue that was recorded later than the panel begins was what it is at its first change, or empty.
     let mut queue = whole(&run.queue_packets);
     if let Some(&[first, packets]) = queue.first().filter(|point| point[0] > extent.from) {
@@ -156,7 +173,11 @@ pub(crate) fn run_legend(others: bool, extent: Extent) -> Vec<LegendItem> {
     if extent.from < 0.0 {
         legend.push(mark_item("start of the measured flow", NEUTRAL, "upright"));
     }
-    legend.extend(window_legend(false));
+    let mut windows = window_legend(false);
+    if extent.apart() {
+        windows.iter_mut().for_each(|entry| entry.label.push_str(" (each chart has its own scale)"));
+    }
+    legend.extend(windows);
     legend.extend(queue_legend(others));
     legend
 }

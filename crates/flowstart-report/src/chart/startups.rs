@@ -44,6 +44,8 @@ pub(crate) fn startups(id: String, runs: &[&ExampleRun], schemes: &[String]) -> 
             "strokeDash": {"field": "scheme", "type": "nominal", "title": "scheme", "scale": dashes(schemes)}
         }
     });
+    let is_one = runs.iter().all(|run| run.rep == runs[0].rep || run.label != runs[0].label);
+    let same = if is_one { " All lines are of the same repetition." } else { "" };
     let legend = scheme_legend(schemes, true)
         .into_iter()
         .filter(|entry| shown.contains(&entry.label))
@@ -52,7 +54,7 @@ pub(crate) fn startups(id: String, runs: &[&ExampleRun], schemes: &[String]) -> 
     Some(Chart {
         id,
         title: title.to_owned(),
-        sentence: "Steps are bursts that wait for acknowledgements, a slope is pacing.".to_owned(),
+        sentence: format!("Steps are bursts that wait for acknowledgements, a slope is pacing.{same}"),
         aria: "Line chart of the data sent against time, one line per scheme".to_owned(),
         columns: 1,
         legend,

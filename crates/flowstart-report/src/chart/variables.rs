@@ -2,8 +2,8 @@
 
 use super::document::Chart;
 use super::legend::{LegendItem, item};
-use super::panel::{TIME, held, run_end, stack_document, time_axis};
-use super::style::style;
+use super::panel::{TIME, exit_rule, held, run_end, stack_document, time_axis};
+use super::style::{NEUTRAL, style};
 use super::table::Table;
 use crate::number::finite;
 use crate::reduce::thin_line;
@@ -47,8 +47,9 @@ pub(crate) fn variables(report: &TraceReport, domain: [f64; 2], number: usize) -
             "scale": {"domain": [if low < 0.0 { low - span * 0.05 } else { 0.0 }, high + span * 0.08], "nice": false},
             "axis": {"tickCount": 4, "minExtent": 50, "maxExtent": 50}});
         let mut layers = Vec::new();
-        for (index, variable) in members.into_iter().enumerate() {
-            let (colour, dash, _) = style(index);
+        for variable in members {
+            // No two names of a legend look alike.
+            let (colour, dash, _) = style(signals.len());
             let signal = format!("show_{number}_{}", signals.len());
             let end = variable.until_ms.filter(|until| until.is_finite()).unwrap_or(last);
             let mut table = Table::new(&["t", "v"]);
@@ -62,6 +63,7 @@ pub(crate) fn variables(report: &TraceReport, domain: [f64; 2], number: usize) -
             legend.push(LegendItem { signal: signal.clone(), ..item(&label, colour, dash, 1.8) });
             signals.push(signal);
         }
+        layers.extend(exit_rule(report, domain, NEUTRAL, (place == 0).then_some(2.0), None));
         panels.push(json!({"height": 120, "layer": layers}));
     }
     if panels.is_empty() {

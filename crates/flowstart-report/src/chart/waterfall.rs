@@ -64,11 +64,13 @@ pub(crate) fn waterfall(groups: &[Group<'_>], key: &Key) -> Option<Chart> {
     Some(Chart {
         id: "waterfall".to_owned(),
         title: "Where the time went".to_owned(),
-        sentence:
-            "A bar is the median run. The dark part is the physical limit, which no flow could avoid; what came on \
-            top of it stands in the order of the legend."
-                .to_owned(),
-        aria: "Bars of the median run's FCT, divided into the physical limit and the causes of the rest; the numbers \
+        sentence: format!(
+            "{} The first part of a bar is the physical limit, the time of a sender that knows the path and has it for \
+            itself; what came on top of it stands in the order of the legend.{}",
+            which(groups),
+            held_back(groups, key)
+        ),
+        aria: "Bars of one run's FCT, divided into the physical limit and the causes of the rest; the numbers \
             are in the table below"
             .to_owned(),
         columns,
@@ -77,6 +79,65 @@ pub(crate) fn waterfall(groups: &[Group<'_>], key: &Key) -> Option<Chart> {
         spec: grid_document("Where the time went: the physical limit and the causes of the rest", columns, &panels),
         ..Chart::default()
     })
+}
+
+/// Which run a bar shows.
+fn which(groups: &[Group<'_>]) -> &'static str {
+    let is_compared = |cell: &&Cell| cell.causes.is_some() && cell.speedup.mean.is_some();
+    if groups.iter().flat_map(|group| &group.cells).any(|cell| is_compared(&cell)) {
+        "A bar is one run, and bars of one setting are of the same repetition: the one in which the speed-ups over the \
+        baseline are nearest to the median speed-ups."
+    } else {
+        "A bar is the run of the median."
+    }
+}
+
+/// Part of a transfer's time from which on it is said that flow control took it.
+const NOTABLE: f64 = 0.02;
+/// Most bars that are named.
+const MOST_NAMED: usize = 3;
+
+/// A sentence about transfers that the receiver's window held back for long.
+fn held_back(groups: &[Group<'_>], key: &Key) -> String {
+    let mut held = Vec::new();
+    for cell in groups.iter().flat_map(|group| &group.cells) {
+        let Some(causes) = &cell.causes else { continue };
+        let ms = causes.causes_ms[Cause::FlowControl as usize];
+        if let Some(name) = key.place(cell).map(|place| key.name(place)).filter(|_| ms > causes.fct_ms * NOTABLE) {
+            held.push((name, ms));
+        }
+    }
+    let most = held.iter().map(|(_, ms)| *ms).fold(0.0, f64::max);
+    let names = distinct(held.iter().map(|(name, _)| name));
+    let who = match &names[..] {
+        [] => return String::new(),
+        few if few.len() <= MOST_NAMED => few.join(", "),
+        many => format!("{} bars", many.len()),
+    };
+    format!(
+        " The receiver's window (flow control), not the sender, held back {who}, for {} ms at most: there the bar says \
+        little about the scheme.",
+        crate::number::Format::Plain.show(Some(most))
+    )
+}
+
+/// Longest name that stands beside its bar. Longer ones stand above it, in as many lines as they need.
+const BESIDE: usize = 20;
+/// Letters of a line above a bar.
+const LINE: usize = 44;
+
+/// A name in lines, broken behind the signs between its parts.
+fn wrapped(name: &str) -> String {
+    let mut lines = vec![String::new()];
+    for part in name.split_inclusive([' ', ',', ':']) {
+        let last = lines.len() - 1;
+        if !lines[last].is_empty() && lines[last].chars().count() + part.chars().count() > LINE {
+            lines.push(part.to_owned());
+        } else {
+            lines[last].push_str(part);
+        }
+    }
+    lines.join("\n")
 }
 
 /// The lengths of a bar's parts, which end at the FCT. What came sooner than the limit says, as it may on a recorded
@@ -117,21 +178,45 @@ fn bars(cells: &[&Cell], key: &Key, longest: f64, title: &str, aria: &str) -> Op
         x["field"] = json!(field);
         x
     };
-    let y = json!({"field": "line", "type": "nominal", "title": null, "sort": null, "scale": {"domain": shown},
+    let lines: Vec<String> = shown.iter().map(|name| wrapped(name)).collect();
+    let is_beside = shown.iter().all(|name| name.chars().count() <= BESIDE);
+    let most_lines = lines.iter().map(|name| name.lines().count()).max().unwrap_or(1);
+    // Letters above bars are as high as those of an axis.
+    let above = if is_beside { 0 } else { 12 * most_lines + 2 };
+    let bar = if is_beside && shown.len() > 4 { 9 } else { 16 };
+    let step = above + bar + 4;
+    let mut y = json!({"field": "line", "type": "nominal", "title": null, "sort": null, "scale": {"domain": shown},
         "axis": {"labelLimit": 130, "ticks": false, "domain": false}});
+    if !is_beside {
+        y["axis"] = Value::Null;
+    }
+    let lower = above / 2;
     let domain: Vec<usize> = (0..COLOURS.len()).collect();
-    let step = if shown.len() > 4 { 13 } else { 20 };
-    Some(json!({"title": title, "description": aria, "width": 300, "height": step * shown.len(), "layer": [
-        {"data": parts.data(), "transform": [key.named(), named(&names(), "part", "cause"),
+    let mut layers = vec![
+        json!({"data": parts.data(), "transform": [key.named(), named(&names(), "part", "cause"),
             {"calculate": "datum.to - datum.from", "as": "length"}],
-         "mark": {"type": "bar", "height": step - 4, "stroke": NEUTRAL, "strokeWidth": 0.7},
+         "mark": {"type": "bar", "height": bar, "yOffset": lower, "y2Offset": lower, "stroke": NEUTRAL,
+            "strokeWidth": 0.7},
          "encoding": {"x": along("from"), "x2": {"field": "to"}, "y": y,
             "color": {"field": "part", "type": "nominal", "legend": null,
                 "scale": {"domain": domain, "range": COLOURS}},
             "tooltip": [{"field": "line", "title": key.title()}, {"field": "cause", "title": "part"},
-                {"field": "length", "title": "ms", "format": ",.4~g"}]}},
-        {"data": ends.data(), "transform": [key.named()],
-            "mark": {"type": "text", "align": "left", "dx": 4, "fontSize": 11, "color": "#222"},
+                {"field": "length", "title": "ms", "format": ",.4~g"}]}}),
+        json!({"data": ends.data(), "transform": [key.named()],
+            "mark": {"type": "text", "align": "left", "dx": 4, "dy": lower, "fontSize": 11, "color": "#222"},
          "encoding": {"x": along("fct"), "y": y, "text": {"field": "fct", "type": "quantitative",
-             "format": ",.0f"}}}]}))
+             "format": ",.0f"}}}),
+    ];
+    if !is_beside {
+        let values: Vec<Value> =
+            shown.iter().zip(&lines).map(|(name, text)| json!({"line": name, "text": text})).collect();
+        let mut top = y.clone();
+        top["bandPosition"] = json!(0);
+        layers.push(json!({"data": {"values": values},
+            "mark": {"type": "text", "align": "left", "baseline": "top", "dx": 2, "dy": 3, "fontSize": 10.5,
+                "lineBreak": "\n", "lineHeight": 12, "limit": {"expr": "width"}, "color": "#222"},
+            "encoding": {"x": {"value": 0}, "y": top, "text": {"field": "text"}}}));
+    }
+    let height = step * shown.len();
+    Some(json!({"title": title, "description": aria, "width": 300, "height": height, "layer": layers}))
 }

@@ -10,6 +10,8 @@ pub struct Link {
     pub name: String,
     /// Rate of the bottleneck. `None` when it follows a trace file.
     pub rate_mbit: Option<f64>,
+    /// Whether that is the mean of a rate that varies, as in a recording.
+    pub rate_is_mean: bool,
     /// RTT without any queue.
     pub rtt_ms: Option<f64>,
     /// Size of the bottleneck's buffer, in words: `208 packets (50 ms)`, `unlimited`.

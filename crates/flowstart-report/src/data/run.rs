@@ -18,7 +18,7 @@ pub struct ExampleRun {
     pub scheme: String,
     /// Competitor.
     pub competitor: String,
-    /// Which run it is: `the median run`, `the run at the 95th percentile`.
+    /// Which run it is: `the median pair`, `a slow repetition (95th percentile)`.
     pub label: String,
     /// FCT of this run.
     pub fct_ms: Option<f64>,

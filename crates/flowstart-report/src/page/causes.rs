@@ -48,13 +48,15 @@ struct CauseRow {
 /// The rows of the table, in the order of the cells.
 pub(super) fn table(groups: &[Group<'_>]) -> CauseTable {
     let mut rows = Vec::new();
+    let all = || groups.iter().flat_map(|group| &group.cells);
+    let has_aqms = all().any(|cell| all().next().is_some_and(|first| first.aqm != cell.aqm));
     for group in groups {
         for (size, cells) in group.sizes() {
             for (cell, causes) in cells.iter().filter_map(|cell| Some((cell, cell.causes.as_ref()?))) {
                 let values = [causes.fct_ms, causes.ideal_fct_ms].into_iter().chain(causes.causes_ms);
                 rows.push(CauseRow {
                     place: format!("{}, {size}", group.label),
-                    scheme: cell.scheme.clone(),
+                    scheme: if has_aqms { format!("{} + {}", cell.aqm, cell.scheme) } else { cell.scheme.clone() },
                     values: values.map(milliseconds).collect(),
                 });
             }

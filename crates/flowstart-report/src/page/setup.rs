@@ -155,12 +155,14 @@ fn row(link: &Link) -> LinkRow {
 }
 
 fn rate(link: &Link) -> String {
-    match link.rate_mbit {
+    let mean = if link.rate_is_mean { "mean " } else { "" };
+    let rate = match link.rate_mbit {
         Some(rate) if rate >= 1000.0 => format!("{}\u{a0}Gbit/s", short(rate / 1000.0)),
         Some(rate) if rate < 1.0 => format!("{}\u{a0}kbit/s", short(rate * 1000.0)),
         Some(rate) if rate.is_finite() => format!("{}\u{a0}Mbit/s", short(rate)),
-        _ => "rate from a trace".to_owned(),
-    }
+        _ => return "rate from a trace".to_owned(),
+    };
+    format!("{mean}{rate}")
 }
 
 fn milliseconds(value: Option<f64>) -> String {

@@ -21,6 +21,12 @@ const darkOf = new Map(Object.entries({
   "#9db7c9": "#4d6a80", "#b35900": "#f0a830",
 }));
 
+// Swatches have the same colours. A rule for screens leaves them light on paper.
+const swatches = document.createElement("style");
+swatches.textContent = "@media screen and (prefers-color-scheme: dark) {" + Array.from(darkOf, ([light, dark]) =>
+  ["fill", "stroke"].map((what) => `.swatch [${what}="${light}" i] { ${what}: ${dark}; }`).join(" ")).join("\n") + "}";
+document.head.append(swatches);
+
 function themed(value) {
   if (typeof value === "string") return darkOf.get(value.toLowerCase()) ?? value;
   if (Array.isArray(value)) return value.map(themed);
@@ -200,10 +206,24 @@ for (const table of document.querySelectorAll("table.sortable")) {
     });
   });
   const filter = table.closest("section").querySelector(".filter");
+  // The first rows, and a button that says how many more there are. Five more are no reason for a button.
+  const first = 20;
+  if (original.length > first + 5) {
+    table.classList.add("capped");
+    const more = document.createElement("button");
+    more.type = "button";
+    more.className = "more-rows";
+    more.textContent = "show " + (original.length - first) + " more rows";
+    more.addEventListener("click", () => { table.classList.remove("capped"); more.remove(); });
+    table.parentElement.after(more);
+  }
   if (filter && original.length > 12) {
     filter.hidden = false;
     filter.querySelector("input").addEventListener("input", (event) => {
       const words = event.target.value.toLowerCase().split(/\s+/).filter(Boolean);
+      // Among all rows, not only the first.
+      table.classList.remove("capped");
+      table.closest("section").querySelector(".more-rows")?.remove();
       let shown = 0;
       for (const row of original) {
         const text = row.textContent.toLowerCase();

@@ -146,48 +146,48 @@ pub struct Link {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ResolvedLink {
     #[serde(skip_serializing_if = "Option::is_none")]
-    stands_for: Option<String>,
-    rate: String,
-    trace: Option<String>,
-    rtt: String,
-    buffer: String,
-    counts: &'static str,
-    up_rate: String,
+    pub(crate) stands_for: Option<String>,
+    pub(crate) rate: String,
+    pub(crate) trace: Option<String>,
+    pub(crate) rtt: String,
+    pub(crate) buffer: String,
+    pub(crate) counts: &'static str,
+    pub(crate) up_rate: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    up_trace: Option<String>,
-    up_buffer: String,
-    access_rate: String,
-    access_delay: String,
-    access_jitter: Option<String>,
-    hops: u32,
+    pub(crate) up_trace: Option<String>,
+    pub(crate) up_buffer: String,
+    pub(crate) access_rate: String,
+    pub(crate) access_delay: String,
+    pub(crate) access_jitter: Option<String>,
+    pub(crate) hops: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
-    cross: Option<String>,
+    pub(crate) cross: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    rate_steps: Option<String>,
+    pub(crate) rate_steps: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    rate_varies: Option<String>,
+    pub(crate) rate_varies: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    rtt_steps: Option<String>,
-    loss: Option<String>,
-    jitter: Option<String>,
-    reorder: Option<String>,
-    burst: Option<String>,
-    policer: Option<String>,
-    technology: AccessTechnology,
+    pub(crate) rtt_steps: Option<String>,
+    pub(crate) loss: Option<String>,
+    pub(crate) jitter: Option<String>,
+    pub(crate) reorder: Option<String>,
+    pub(crate) burst: Option<String>,
+    pub(crate) policer: Option<String>,
+    pub(crate) technology: AccessTechnology,
     #[serde(skip_serializing_if = "Option::is_none")]
-    hint: Option<String>,
+    pub(crate) hint: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    hint_steps: Option<u8>,
+    pub(crate) hint_steps: Option<u8>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    trace_start: Option<&'static str>,
+    pub(crate) trace_start: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    quick_start: Option<String>,
+    pub(crate) quick_start: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    scone: Option<String>,
+    pub(crate) scone: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    xcp: Option<&'static str>,
+    pub(crate) xcp: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pep: Option<String>,
+    pub(crate) pep: Option<String>,
 }
 
 impl Link {
@@ -210,6 +210,17 @@ impl Link {
     /// Whether the bottleneck sends at one rate.
     pub fn has_fixed_rate(&self) -> bool {
         self.trace.is_none() && self.varies.rate.is_none() && self.burst.is_none()
+    }
+
+    /// Whether rate and delay are constant, and nothing but queues comes between the hosts.
+    pub fn is_steady(&self) -> bool {
+        let constant = self.has_fixed_rate() && self.varies.delay.is_none();
+        constant && self.policer.is_none() && !self.xcp && self.proxy.is_none()
+    }
+
+    /// Whether it is one steady hop, of which closed forms hold.
+    pub fn is_plain(&self) -> bool {
+        self.is_steady() && self.hops == 1
     }
 
     /// The time when the last of these bytes has left a bottleneck that is busy from `begin` on. A rate that varies

@@ -7,7 +7,6 @@ use flowstart_sim::transport::policy::Protocol;
 use crate::spec::InputError;
 use crate::spec::aqm::Aqm;
 use crate::spec::competitor::Competitor;
-use crate::spec::link::Link;
 use crate::spec::transport::Transport;
 use crate::study::plan::Plan;
 
@@ -24,7 +23,7 @@ pub(in crate::study) fn check(plan: &Plan) -> Result<(), InputError> {
         return beside("transport", &other.text, "model-tcp");
     }
     let classic = |scheme: &StartupConfig| match scheme {
-        StartupConfig::SlowStart(config) => config.abc_limit.is_none() && !config.spread,
+        StartupConfig::SlowStart(config) => config.is_classic(),
         _ => false,
     };
     let places = 0..plan.transports.len();
@@ -45,11 +44,7 @@ pub(in crate::study) fn check(plan: &Plan) -> Result<(), InputError> {
     if let Some(mobility) = plan.moves.iter().find(|mobility| mobility.value.is_some()) {
         return beside("move", &mobility.text, "none");
     }
-    let simple = |link: &Link| {
-        let constant = link.has_fixed_rate() && link.varies.delay.is_none();
-        constant && link.policer.is_none() && link.hops == 1 && !link.xcp && link.proxy.is_none()
-    };
-    match plan.links.iter().find(|link| !simple(link)) {
+    match plan.links.iter().find(|link| !link.is_plain()) {
         Some(link) => beside("link", &link.text, "one hop of a fixed rate"),
         None => Ok(()),
     }
