@@ -45,7 +45,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// Whether each round doubles the window, and the host's rule decides how a window is sent: what closed forms count.
+    /// Whether each round doubles the window, and the host decides how a window is sent: what closed forms count.
     pub fn is_classic(&self) -> bool {
         self.abc_limit.is_none() && !self.spread
     }

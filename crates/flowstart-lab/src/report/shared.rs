@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::examples::{MeasuredFlow, median_flow};
 use crate::results::flows::Row;
-use crate::study::plan::{AXES, Cell, Plan};
+use crate::study::plan::{AXES, Axis, Cell, Plan};
 use flowstart_statistics::median;
 
 /// What a sender or a queue is chosen on: the cells of a setting differ in nothing else.
@@ -28,7 +28,7 @@ type Times = BTreeMap<(u64, u64), f64>;
 /// For each cell the flows that stand for its setting.
 pub(super) fn standing(plan: &Plan, by_cell: &[Vec<&Row>]) -> Vec<Standing> {
     let cells = plan.cells();
-    let compared = plan.compared().map(|axis| axis.name());
+    let compared = plan.compared().map(Axis::name);
     let key = |cell: &Cell| {
         let is_choice = |name: &str| CHOICES.contains(&name) || compared == Some(name);
         AXES.iter().filter(|axis| !is_choice(axis.name())).map(|axis| axis.place(*cell)).collect::<Vec<_>>()
@@ -93,7 +93,7 @@ fn together(plan: &Plan, setting: &[Cell], by_cell: &[Vec<&Row>]) -> Standing {
     flows.sort_unstable();
     flows.dedup();
     let middle = flows.iter().min_by(|a, b| {
-        let by = |off: &Off| off.from_medians(a).total_cmp(&off.from_medians(b));
+        let by = |off: &Off| off.distance(a).total_cmp(&off.distance(b));
         by(&off_ratios).then(by(&off_times)).then(a.cmp(b))
     });
     let mean = |flow: &(u64, u64)| {
@@ -116,7 +116,7 @@ impl<'a> Off<'a> {
         Self(series.iter().filter_map(middle).collect())
     }
 
-    fn from_medians(&self, flow: &(u64, u64)) -> f64 {
+    fn distance(&self, flow: &(u64, u64)) -> f64 {
         self.0.iter().filter_map(|(series, middle)| Some((series.get(flow)? - middle).abs())).sum()
     }
 }

@@ -83,8 +83,7 @@ pub(crate) fn pareto(groups: &[Group<'_>], key: &Key) -> Option<Chart> {
         id: "pareto".to_owned(),
         title: "What the speed costs".to_owned(),
         sentence: format!(
-            "The physical limit is the time of a sender that knows the path and has it for itself; inflation is bytes sent \
-            again, as a part of the payload. The best place is the lower left corner: fast, without sending bytes twice{}; a mark that has another one \
+            "The physical limit is the time of a sender that knows the path and has it for itself. The best place is the lower left corner: fast, without sending bytes twice{}; a mark that has another one \
             of its size both to its left and below it is beaten in both respects.{}",
             if harmed { " and without taking goodput from others" } else { "" },
             if harmed { "" } else { " No other flow uses the link, so nobody is harmed." }

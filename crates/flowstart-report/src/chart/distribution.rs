@@ -164,8 +164,8 @@ fn chart(id: &str, title: String, mut planned: Vec<(String, Vec<Planned<'_>>)>, 
     (!panels.is_empty()).then(|| Chart {
         id: id.to_owned(),
         sentence: format!(
-            "The height of a line is the portion of runs at or below the value under it: further left is less. \
-            Where a line goes straight up, all those runs have almost the same value.{flat}"
+            "The height of a line is the portion of runs at or below the value under it: further left is less, \
+            and a line straight up is runs of almost the same value.{flat}"
         ),
         aria: format!("{title}, a line per {}", key.title()),
         columns,

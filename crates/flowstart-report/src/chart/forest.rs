@@ -208,9 +208,7 @@ fn plot(cells: &[Cell], reference: Option<&str>) -> Option<Chart> {
     }
     Some(Chart {
         id: "forest".to_owned(),
-        sentence: "Right of the line is faster. The horizontal bar of a mark is its interval: a difference is sure where the bar \
-            does not touch the line."
-            .to_owned(),
+        sentence: "Right of the line is faster. A difference is sure if its bar does not touch the line.".to_owned(),
         aria: format!(
             "Forest plot: {title}; speed-up with its interval, and what it costs. The table has the numbers."
         ),

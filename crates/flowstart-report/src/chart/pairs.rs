@@ -131,8 +131,8 @@ fn height(pair: &Pair) -> f64 {
     }
 }
 
-/// What is written beside the pairs that nobody beats: their numbers, once for those whose numbers would overlap even on
-/// a phone.
+/// What is written beside the pairs that nobody beats: their numbers, once for those whose numbers would overlap even
+/// on a phone.
 fn labels(places: &[[f64; 2]], domains: [[f64; 2]; 2]) -> Vec<serde_json::Value> {
     let pixels = |place: &[f64; 2]| {
         let along = |k: usize, length: f64| {

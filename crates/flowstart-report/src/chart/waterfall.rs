@@ -84,7 +84,7 @@ pub(crate) fn waterfall(groups: &[Group<'_>], key: &Key) -> Option<Chart> {
 /// Which run a bar shows.
 fn which(groups: &[Group<'_>]) -> &'static str {
     let is_compared = |cell: &&Cell| cell.causes.is_some() && cell.speedup.mean.is_some();
-    if groups.iter().flat_map(|group| &group.cells).any(|cell| is_compared(&cell)) {
+    if groups.iter().flat_map(|group| &group.cells).any(is_compared) {
         "A bar is one run, and bars of one setting are of the same repetition: the one in which the speed-ups over the \
         baseline are nearest to the median speed-ups."
     } else {
@@ -125,6 +125,24 @@ fn held_back(groups: &[Group<'_>], key: &Key) -> String {
 const BESIDE: usize = 20;
 /// Letters of a line above a bar.
 const LINE: usize = 44;
+
+/// Names for the axis: of several variants of a scheme what follows its name, if that tells them apart.
+fn beside(names: &[&str]) -> Vec<String> {
+    let kind = |name: &str| name.split_once(':').map(|(kind, _)| kind.to_owned());
+    let short = names.iter().map(|name| match name.split_once(':') {
+        Some((own, rest)) if names.iter().filter(|other| kind(other).as_deref() == Some(own)).count() > 1 => {
+            format!("…{rest}")
+        }
+        _ => (*name).to_owned(),
+    });
+    let short: Vec<String> = short.collect();
+    let is_needed = names.iter().any(|name| name.chars().count() > BESIDE);
+    if is_needed && distinct(short.iter()).len() == names.len() {
+        short
+    } else {
+        names.iter().map(|name| (*name).to_owned()).collect()
+    }
+}
 
 /// A name in lines, broken behind the signs between its parts.
 fn wrapped(name: &str) -> String {
@@ -179,15 +197,20 @@ fn bars(cells: &[&Cell], key: &Key, longest: f64, title: &str, aria: &str) -> Op
         x
     };
     let lines: Vec<String> = shown.iter().map(|name| wrapped(name)).collect();
-    let is_beside = shown.iter().all(|name| name.chars().count() <= BESIDE);
+    let short = beside(&shown);
+    let is_beside = short.iter().all(|name| name.chars().count() <= BESIDE);
     let most_lines = lines.iter().map(|name| name.lines().count()).max().unwrap_or(1);
     // Letters above bars are as high as those of an axis.
     let above = if is_beside { 0 } else { 12 * most_lines + 2 };
-    let bar = if is_beside && shown.len() > 4 { 9 } else { 16 };
+    let bar = if is_beside && shown.len() > 4 { 8 } else { 16 };
     let step = above + bar + 4;
     let mut y = json!({"field": "line", "type": "nominal", "title": null, "sort": null, "scale": {"domain": shown},
         "axis": {"labelLimit": 130, "ticks": false, "domain": false}});
-    if !is_beside {
+    if is_beside {
+        let names: serde_json::Map<String, Value> =
+            shown.iter().zip(&short).map(|(name, short)| ((*name).to_owned(), json!(short))).collect();
+        y["axis"]["labelExpr"] = json!(format!("({})[datum.label]", json!(names)));
+    } else {
         y["axis"] = Value::Null;
     }
     let lower = above / 2;

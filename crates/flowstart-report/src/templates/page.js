@@ -207,14 +207,14 @@ for (const table of document.querySelectorAll("table.sortable")) {
   });
   const filter = table.closest("section").querySelector(".filter");
   // The first rows, and a button that says how many more there are. Five more are no reason for a button.
-  const first = 20;
+  const first = original.length > 60 ? 3 : 20;
   if (original.length > first + 5) {
-    table.classList.add("capped");
+    table.classList.add(first === 20 ? "capped" : "capped-short");
     const more = document.createElement("button");
     more.type = "button";
     more.className = "more-rows";
     more.textContent = "show " + (original.length - first) + " more rows";
-    more.addEventListener("click", () => { table.classList.remove("capped"); more.remove(); });
+    more.addEventListener("click", () => { table.classList.remove("capped", "capped-short"); more.remove(); });
     table.parentElement.after(more);
   }
   if (filter && original.length > 12) {
@@ -222,7 +222,7 @@ for (const table of document.querySelectorAll("table.sortable")) {
     filter.querySelector("input").addEventListener("input", (event) => {
       const words = event.target.value.toLowerCase().split(/\s+/).filter(Boolean);
       // Among all rows, not only the first.
-      table.classList.remove("capped");
+      table.classList.remove("capped", "capped-short");
       table.closest("section").querySelector(".more-rows")?.remove();
       let shown = 0;
       for (const row of original) {
