@@ -176,9 +176,11 @@ impl Flow {
         shared.known(first_path)
     }
 
-    /// The controller is about to launch on the connection's first path, and the launch depends on `used`.
-    pub(crate) fn launched(&self, used: &[Known]) {
-        self.shared().sources.launched(used);
+    /// The controller is about to launch, and the launch depends on `used`. Statements are about the first path.
+    pub(crate) fn launched(&self, first_path: bool, used: &[Known]) {
+        if first_path {
+            self.shared().sources.launched(used);
+        }
     }
 
     /// Takes the controller's news and its decisions. Returns advice that the controller has not received yet.

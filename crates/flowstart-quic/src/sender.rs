@@ -435,14 +435,11 @@ impl Sender {
         }
     }
 
-    /// Launches with what is known of the path.
     fn launch(&mut self, mut path: PathKnowledge) {
         path.handshake_rtt = self.rtt.min();
         let position = self.sent.last_position();
         self.controller.on_sent_before_launch(position);
-        if self.first_path {
-            self.flow.launched(&self.controller.depends_on(self.now, &path));
-        }
+        self.flow.launched(self.first_path, &self.controller.depends_on(self.now, &path));
         self.controller.launch(self.now, &path, &self.rtt);
         self.launched_after = Some(position);
         self.publish();

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use flowstart_core::time::Duration;
 
 use super::is_watched;
-use super::shared::Standing;
 use crate::results::flows::Row;
 use crate::results::summary::values;
 use crate::study::plan::{AXES, Cell, Plan};
@@ -27,6 +26,17 @@ const MARKS: usize = 3000;
 const BINS_OF_RTT: f64 = 32.0;
 /// Fewest and most bins of throughput.
 const VOLUME_BINS: (usize, usize) = (2048, 32_768);
+
+/// The flows that stand for a setting.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Standing {
+    /// The flow whose ratios to the baselines are nearest to their medians; without a baseline the one with the median
+    /// FCT.
+    pub(super) middle: Option<MeasuredFlow>,
+    /// The flow at the 95th percentile of the FCT, by the geometric mean over the cells; `None` if it is no slower than
+    /// the middle one.
+    pub(super) slow: Option<MeasuredFlow>,
+}
 
 /// A measured flow of a repetition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,24 +3,13 @@
 
 use std::collections::BTreeMap;
 
-use super::examples::{MeasuredFlow, median_flow};
+use super::examples::{MeasuredFlow, Standing, median_flow};
 use crate::results::flows::Row;
 use crate::study::plan::{AXES, Axis, Cell, Plan};
 use flowstart_statistics::median;
 
 /// What a sender or a queue is chosen on: the cells of a setting differ in nothing else.
 const CHOICES: [&str; 4] = ["transport", "aqm", "scheme", "avoidance"];
-
-/// The flows that stand for a setting.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Standing {
-    /// The flow whose ratios to the baselines are nearest to their medians; without a baseline the one with the median
-    /// FCT.
-    pub(super) middle: Option<MeasuredFlow>,
-    /// The flow at the 95th percentile of the FCT, by the geometric mean over the cells; `None` if it is no slower than
-    /// the middle one.
-    pub(super) slow: Option<MeasuredFlow>,
-}
 
 /// The completion time of each flow of a cell, as a logarithm, so that ratios are differences.
 type Times = BTreeMap<(u64, u64), f64>;
