@@ -31,6 +31,8 @@ const TABLE: &str = "trace.csv";
 const PAGE: &str = "trace.html";
 /// Why `--pcap` does not go with several schemes.
 const ONE_CAPTURE: &str = "--pcap has the packets of one run; give one --scheme, or --out for a capture of each";
+/// What a user waits for.
+const WRITES: &str = "simulating and writing the trace";
 /// Most characters of a scheme in the name of a file.
 const LONGEST_STEM: usize = 60;
 
@@ -208,7 +210,7 @@ impl Traced<'_> {
 
     /// Writes all files into the folder, and the packets to another file if there is one.
     fn write_folder(&self, folder: &Path, pcap: Option<&Path>) -> Result<ExitCode, Failure> {
-        let _waiting = Waiting::begin("simulating and writing the trace");
+        let waiting = Waiting::begin(WRITES);
         let (csv, csv_out) = GrowingFile::create(&folder.join(TABLE))?;
         let stems = self.stems();
         let mut runs = Vec::new();
@@ -236,12 +238,17 @@ impl Traced<'_> {
         }
         csv.complete()?;
         let (html, answer) = self.page(&runs, &stems, folder)?;
-        folder::write_file(&folder.join(PAGE), |out| out.write_all(html.as_bytes()))?;
-        if let (Some(file), Some(stem)) = (pcap, stems.first()) {
+        let page = folder.join(PAGE);
+        let mut written = folder::write_file(&page, |out| out.write_all(html.as_bytes()));
+        // The answer is worth as much if the page cannot be written.
+        let place = if written.is_ok() { format!("Page: {}\n", page.display()) } else { String::new() };
+        if let (Ok(()), Some(file), Some(stem)) = (&written, pcap, stems.first()) {
             let packets = folder.join(format!("{stem}.pcapng"));
-            folder::write_file(file, |out| io::copy(&mut File::open(&packets)?, out).map(|_| ()))?;
+            written = folder::write_file(file, |out| io::copy(&mut File::open(&packets)?, out).map(|_| ()));
         }
-        print(&format!("{}\nPage: {}\n", answer.join(" "), folder.join(PAGE).display()))?;
+        drop(waiting);
+        print(&format!("{}\n{place}", answer.join(" ")))?;
+        written?;
         Ok(code(&runs.into_iter().flat_map(|run| run.outcomes).collect::<Vec<_>>()))
     }
 
