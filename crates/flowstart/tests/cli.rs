@@ -637,6 +637,39 @@ fn a_run_that_is_killed_loses_at_most_the_repetition_in_progress() {
     assert_eq!(rows(&part), rows(&whole));
 }
 
+#[cfg(unix)]
+#[test]
+fn a_trace_that_is_interrupted_leaves_nothing_half_written() {
+    use std::os::unix::process::ExitStatusExt;
+    use std::process::{Command as Program, Stdio};
+
+    for (signal, number) in [("-INT", 2), ("-TERM", 15)] {
+        for to_folder in [false, true] {
+            let folder = TempDir::new().unwrap();
+            let (out, capture) = (folder.path().join("out"), folder.path().join("run.pcapng"));
+            let mut trace = Program::new(assert_cmd::cargo::cargo_bin("flowstart"));
+            trace.args(["trace", "--link", "ethernet-100m", "--size", "20GB", "--scheme", "slow-start"]);
+            if to_folder {
+                trace.arg("--out").arg(&out);
+            } else {
+                trace.arg("--pcap").arg(&capture);
+            }
+            let mut child = trace.stdout(Stdio::null()).spawn().unwrap();
+            let place = if to_folder { &out } else { folder.path() };
+            let scratch = place.join(".flowstart.0");
+            while fs::metadata(&scratch).map_or(0, |file| file.len()) == 0 {
+                assert!(child.try_wait().unwrap().is_none());
+                std::thread::sleep(std::time::Duration::from_millis(2));
+            }
+            assert!(Program::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
+            // The shell learns that it was the signal.
+            assert_eq!(child.wait().unwrap().signal(), Some(number));
+            let names: Vec<_> = fs::read_dir(place).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+            assert!(names.iter().all(|name| name == ".flowstart.lock"), "{names:?}");
+        }
+    }
+}
+
 #[test]
 fn results_of_a_recording_that_changed_since_are_not_replayed() {
     let folder = TempDir::new().unwrap();

@@ -20,6 +20,7 @@ use flowstart_report::PublishedTable;
 use flowstart_validate::table1;
 
 use crate::failure::{FAILED, Failure};
+use crate::interruption::leaves_nothing_half_written;
 use crate::output;
 
 #[derive(Debug, Args)]
@@ -249,6 +250,7 @@ pub(crate) fn perform(study: &Study, results: &Results) -> Result<ExitCode, Fail
     );
     let provenance =
         Provenance { version: env!("CARGO_PKG_VERSION").to_owned(), command: command_line(), host: host() };
+    leaves_nothing_half_written();
     let mut nowhere = ();
     let mut folder = results
         .out

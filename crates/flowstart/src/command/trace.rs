@@ -23,6 +23,7 @@ use crate::command::axes::Axes;
 use crate::command::compare::Setup;
 use crate::command::run::{command_line, host, mixed};
 use crate::failure::{FAILED, Failure};
+use crate::interruption::leaves_nothing_half_written;
 use crate::output::print;
 
 /// The table of events.
@@ -151,6 +152,7 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
     {
         return Err(Failure::Input(format!("--pcap {}: exists already, and nothing is overwritten", file.display())));
     }
+    leaves_nothing_half_written();
     let traced = Traced { plan: &plan, cells: &cells, rep, variables: arguments.variables };
     match (&arguments.out, &arguments.pcap) {
         (Some(folder), pcap) => traced.write_folder(folder, pcap.as_deref()),
