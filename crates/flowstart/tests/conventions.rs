@@ -185,6 +185,28 @@ fn no_color_turns_colors_off() {
     }
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn a_long_wait_shows_a_sign_of_life() {
+    if !is_installed("script") || !is_installed("timeout") {
+        return;
+    }
+    let folder = TempDir::new().unwrap();
+    let shown = |arguments: &str| {
+        let command = format!("timeout 4 {} {arguments}", assert_cmd::cargo::cargo_bin("flowstart").display());
+        let mut script = Program::new("script");
+        script.args(["--quiet", "--command", &command, "/dev/null"]).current_dir(&folder).stdin(Stdio::null());
+        String::from_utf8_lossy(&script.env("TERM", "xterm-256color").output().unwrap().stdout).into_owned()
+    };
+    let huge = "--link ethernet-100m --size 50GB --scheme slow-start";
+    for arguments in [format!("trace {huge} --pcap run.pcapng"), format!("trace {huge} > /dev/null")] {
+        let text = shown(&arguments);
+        assert!(text.contains("simulating and writing the trace"), "{arguments}: {text:?}");
+    }
+    let text = shown(&format!("compare {huge} --reps 2"));
+    assert!(text.contains("0/2 runs") && text.contains("00:00:02") && !text.contains("left"), "{text:?}");
+}
+
 #[test]
 fn help_is_short_or_long_and_fits_80_columns() {
     let commands = "compare run trace explain list oracle serve get perf analyze validate completions man";

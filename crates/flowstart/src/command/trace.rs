@@ -1,7 +1,7 @@
 //! `flowstart trace`.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -187,6 +187,7 @@ impl Traced<'_> {
         let [cell] = self.cells else {
             return Err(Failure::Input(ONE_CAPTURE.into()));
         };
+        let _waiting = Waiting::begin(WRITES);
         let (growing, out) = GrowingFile::create(file)?;
         let outputs = Outputs { pcapng: Some(Box::new(out)), ..Outputs::default() };
         let run = export(self.plan, cell, self.rep, outputs).map_err(|failed| growing.refused(&failed.error))?;
@@ -196,6 +197,8 @@ impl Traced<'_> {
 
     /// Only the events, to stdout.
     fn write_table(&self) -> Result<ExitCode, Failure> {
+        // Rows on a terminal are a sign of life themselves.
+        let _waiting = (!io::stdout().is_terminal()).then(|| Waiting::begin(WRITES));
         let mut outcomes = Vec::new();
         for (place, cell) in self.cells.iter().enumerate() {
             let csv: Option<Sink> = Some(Box::new(io::stdout()));
