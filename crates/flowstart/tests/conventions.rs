@@ -273,6 +273,44 @@ fn manual_pages_exist_for_every_subcommand_and_render() {
 }
 
 #[test]
+fn manual_pages_replace_only_manual_pages_of_their_own_and_are_written_whole() {
+    let folder = TempDir::new().unwrap();
+    let pages = folder.path().display().to_string();
+    flowstart(&["man", &pages]).assert().success();
+    let (last, other) = (folder.path().join("flowstart.1"), folder.path().join("flowstart-run.1"));
+    let text = fs::read_to_string(&last).unwrap();
+    // An older page is replaced, also beside pages of other programs; a file of somebody is not.
+    fs::write(&last, text.replace("Compare", "Contrast")).unwrap();
+    fs::write(folder.path().join("flow.1"), "another program's").unwrap();
+    flowstart(&["man", &pages]).assert().success();
+    assert_eq!(fs::read_to_string(&last).unwrap(), text);
+    fs::remove_file(&last).unwrap();
+    fs::write(&other, "precious").unwrap();
+    let told = flowstart(&["man", &pages]).assert().code(2);
+    told.stderr(contains("flowstart-run.1: exists, and is not a page of flowstart; nothing was overwritten"));
+    assert_eq!(fs::read_to_string(&other).unwrap(), "precious");
+    assert!(!last.exists());
+    assert_eq!(fs::read_to_string(folder.path().join("flow.1")).unwrap(), "another program's");
+}
+
+/// Files cannot grow beyond so many blocks of 512 bytes: writing more fails, as on a full disk.
+#[cfg(unix)]
+#[test]
+fn a_manual_page_for_which_there_is_no_room_is_not_begun() {
+    let folder = TempDir::new().unwrap();
+    let mut shell = Program::new("sh");
+    shell.args(["-c", "trap '' XFSZ; ulimit -f 4; exec \"$0\" man \"$1\""]);
+    let told = shell.arg(assert_cmd::cargo::cargo_bin("flowstart")).arg(folder.path()).output().unwrap();
+    let stderr = String::from_utf8_lossy(&told.stderr).into_owned();
+    assert_eq!(told.status.code(), Some(1), "{stderr}");
+    assert!(stderr.contains("cannot write") && stderr.contains(".1: "), "{stderr}");
+    for entry in fs::read_dir(&folder).unwrap() {
+        let page = fs::read_to_string(entry.unwrap().path()).unwrap();
+        assert!(page.contains(".TH flowstart") && page.ends_with('\n') && page.len() <= 4 * 512, "{page}");
+    }
+}
+
+#[test]
 fn validations_are_printed_as_they_end() {
     let mut all = Program::new(assert_cmd::cargo::cargo_bin("flowstart"));
     let mut all = all.arg("validate").stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
