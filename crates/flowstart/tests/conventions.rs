@@ -57,6 +57,16 @@ fn an_entry_of_a_list_has_a_page_and_a_slip_gets_the_name_that_was_meant() {
     assert!(page.contains("Size: 72 cells of 30 repetitions, 2160 runs"), "{page}");
     let page = stdout(&flowstart(&["list", "transports", "tcp_linux"]).assert().success());
     assert!(page.contains("--transport model-tcp:profile=tcp-linux,KEY=VALUE,..."), "{page}");
+    // What stands for others in the list, and what is there with the profile that it implies.
+    let page = stdout(&flowstart(&["list", "competitors", "Cubic"]).assert().success());
+    for part in ["cubic\n", "the same as bulk:cubic", "count: 1 to 10000", "beta: ", "Example: --competitor cubic"] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+    for (name, profile) in [("model-quic", "model-quic:profile=rfc9002"), ("model_tcp", "model-tcp:profile=tcp-linux")]
+    {
+        let page = stdout(&flowstart(&["list", "transports", name]).assert().success());
+        assert!(page.starts_with(profile), "{page}");
+    }
     let json = stdout(&flowstart(&["list", "aqms", "codel", "--json"]).assert().success());
     let json: Value = serde_json::from_str(&json).unwrap();
     assert_eq!((&json[0]["name"], json.as_array().unwrap().len()), (&"codel".into(), 1));

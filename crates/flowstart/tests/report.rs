@@ -121,6 +121,14 @@ fn folders_that_cannot_be_compared_are_refused_with_what_differs() {
     report(&[empty.path()], &[]).code(2).stderr(contains("is not a folder of results: it has no manifest.json"));
     report(&[&empty.path().join("nowhere")], &[]).code(2).stderr(contains("there is no such folder"));
     report(&[&one], &["--across-versions"]).code(2);
+    // Neither is what could not be written, which is told before the work.
+    let nowhere = folder.path().join("nowhere/page.html");
+    for folders in [&[&*one][..], &[&one, &one]] {
+        report(folders, &["--out", nowhere.to_str().unwrap()])
+            .code(2)
+            .stdout("")
+            .stderr(contains("there is no folder"));
+    }
 }
 
 #[test]

@@ -16,6 +16,7 @@ use flowstart_validate::table1;
 
 use crate::command::run::jobs;
 use crate::failure::Failure;
+use crate::interruption::leaves_nothing_half_written;
 use crate::output::{Bars, number, print};
 
 /// Rows up to which the table has all cells; of more it has those that changed.
@@ -52,6 +53,10 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if let Some(file) = arguments.out.as_ref().filter(|file| file.symlink_metadata().is_ok()) {
         return Err(Failure::Input(format!("--out `{}`: exists; nothing was overwritten", file.display())));
     }
+    if let Some(file) = &arguments.out {
+        Failure::without_folder("--out", file)?;
+    }
+    leaves_nothing_half_written();
     let folder = Stored::read(&arguments.folder).map_err(Failure::Input)?;
     match &arguments.after {
         None => again(&folder, arguments),

@@ -74,7 +74,7 @@ pub(crate) struct Results {
     ///
     /// Repetitions are added to those of --reps until half the interval of every comparison is at most this part of its
     /// speed-up. Without a comparison the mean completion times have to be as precise.
-    #[arg(long, value_name = "P", value_parser = precision)]
+    #[arg(long, value_name = "P", value_parser = precision, allow_hyphen_values = true)]
     precision: Option<f64>,
     /// Most repetitions of --precision.
     #[arg(long, value_name = "N", requires = "precision", default_value_t = perform::MOST_REPS)]

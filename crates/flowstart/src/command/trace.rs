@@ -146,6 +146,10 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if arguments.pcap.is_some() && cells.len() > 1 {
         return Err(Failure::Input(ONE_CAPTURE.into()));
     }
+    // The folder of --out may be new.
+    if let Some(file) = arguments.pcap.as_ref().filter(|file| file.parent() != arguments.out.as_deref()) {
+        Failure::without_folder("--pcap", file)?;
+    }
     let _occupied = arguments.out.as_ref().map(|folder| folder::prepare_folder(folder, false)).transpose()?;
     if let Some(file) = &arguments.pcap
         && file.exists()
