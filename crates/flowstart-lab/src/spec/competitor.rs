@@ -196,6 +196,10 @@ impl Competitor {
     /// Reads a competitor. `profile` is the transport of all flows.
     pub fn parse(field: &str, text: &str, profile: &Profile) -> Result<Written<Self>, InputError> {
         let mut spec = Spec::parse(field, text)?;
+        // Nor would they stand behind a colon.
+        if text.split_once(',').is_some_and(|(name, _)| names::is_same(name.trim(), "none")) {
+            return Err(spec.refused("none has no keys; allowed is none alone"));
+        }
         let forms: Vec<&str> = form::names(FORMS).into_iter().filter(|name| *name != AVOIDANCE).collect();
         let names = [&forms[..], AvoidanceConfig::NAMES].concat();
         let allowed = "`flowstart list competitors` shows all";
@@ -555,7 +559,8 @@ mod tests {
             ("bulk:cubic,startp=hystart", "`startp` (did you mean `startup`?)"),
             ("reno:coutn=2", "`coutn` (did you mean `count`?)"),
             ("bulk:nothing=1", "`, `count`, `startup`, `iw`"),
-            ("none,count=3", "a colon ends the name; expected is none:count=3"),
+            ("none,count=3", "none has no keys; allowed is none alone"),
+            ("bulk,count=3", "a colon ends the name; expected is bulk:count=3"),
             ("none:count=3", "`count` is not known here; none has no keys"),
             ("bulk:slow-start", "slow-start is a startup scheme"),
         ] {
