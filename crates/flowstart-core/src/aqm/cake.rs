@@ -41,7 +41,7 @@ const QUEUES: u32 = 1024;
 const WAYS: u32 = 8;
 /// Most packets of the largest size that fit in the default memory (`sch->limit`).
 const MOST_PACKETS: u64 = 10_240;
-/// Packets of the largest size that fit in the smallest memory. Linux has no such limit; where no packet fits, nothing is
+/// Packets of the largest size that fit in the smallest memory. Linux has no such limit; where no packet fits, none is
 /// ever sent.
 const LEAST_PACKETS: u64 = 2;
 /// The default memory on links so slow that four intervals would be less.

@@ -200,8 +200,8 @@ pub(crate) fn mixed(scenario: &Scenario, plan: &Plan, advice: &str) -> Vec<Strin
     vec![note]
 }
 
-/// A folder of results whose failure at the end is kept for later: the rows are there, and their answer is worth as much
-/// if a file cannot be written.
+/// A folder of results whose failure at the end is kept for later: the rows are there, and their answer is worth as
+/// much if a file cannot be written.
 struct Written<'a> {
     folder: Folder<'a>,
     problem: Option<ExperimentError>,
