@@ -39,7 +39,7 @@ const OTHERS: &[&str] = &[
     "kind = 'sfq-codel'\nbins = 2\nquantum = '300B'\ntarget = '1us'\ninterval = '1us'\necn = false",
     "kind = 'dualpi2'\ntarget = '1us'\nt_update = '100us'\nalpha = 1000.0\nbeta = 1000.0\ncoupling = 100.0\nstep = '0ms'\nclassic_weight = 99",
     "kind = 'dualpi2'\nlaqm = 'ramp'\nmin_th = '0ms'\nrange = '0ms'\ndrop_overload = false",
-    "kind = 'cake'\nrtt = '100us'\nmemlimit = '1000B'",
+    "kind = 'cake'\nrtt = '100us'\nmemlimit = '3028B'",
     "kind = 'cake'\nrtt = '100s'\nmemlimit = '1GB'",
     "kind = 'predict'\nload = 0.5\nidle = '10ms'\ntarget = '100us'\ninterval = '1ms'\nflows = 1",
 ];

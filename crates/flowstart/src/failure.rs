@@ -12,6 +12,7 @@ use flowstart_serve::perf::PerfError;
 use flowstart_serve::tls::TlsError;
 use flowstart_serve::tokens::TokensError;
 use miette::{Diagnostic, LabeledSpan, NamedSource, SourceSpan};
+use toml::de::DeTable;
 
 /// Exit code of a run that failed or a validation that missed.
 pub(crate) const FAILED: u8 = 1;
@@ -96,9 +97,19 @@ impl Failure {
 
     /// A field of a scenario file with an unusable value; looks for its place in the file.
     pub(crate) fn field(file: &Path, text: String, error: &InputError) -> Self {
-        let place = if error.value.is_empty() { None } else { text.find(&error.value) };
-        let span = place.map(|start| start..start + error.value.len());
+        let span = place(&text, error);
         Self::File { file: file.to_owned(), message: error.to_string(), text: Some((text, span)) }
+    }
+
+    /// Refuses a file whose folder is not there, before the work for it.
+    pub(crate) fn without_folder(option: &str, file: &Path) -> Result<(), Self> {
+        match file.parent().filter(|folder| *folder != Path::new("") && !folder.is_dir()) {
+            Some(folder) => {
+                let problem = format!("there is no folder {}", folder.display());
+                Err(Self::Input(format!("{option} `{}`: {problem}", file.display())))
+            }
+            None => Ok(()),
+        }
     }
 
     /// Tells the user, and gives the exit code.
@@ -130,6 +141,18 @@ impl Failure {
             }
         }
     }
+}
+
+/// The place of a wrong value in a scenario: within what is written for its field, which is all of it if the value is
+/// only a part of its meaning. A field that is not written has a default, or was given elsewhere.
+fn place(text: &str, error: &InputError) -> Option<Range<usize>> {
+    let table = DeTable::parse(text).ok()?;
+    let written = table.get_ref().iter().find(|(key, _)| **key.get_ref() == *error.field)?.1.span();
+    let found = text.get(written.clone())?.find(&error.value).filter(|_| !error.value.is_empty());
+    Some(found.map_or(written.clone(), |start| {
+        let start = written.start + start;
+        start..start + error.value.len()
+    }))
 }
 
 /// A message about a broken connection. The QUIC stack's own message does not mention the window.

@@ -9,6 +9,7 @@ mod attention;
 mod command;
 mod failure;
 mod help;
+mod interruption;
 mod output;
 mod quic;
 

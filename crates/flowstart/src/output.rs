@@ -1,13 +1,14 @@
 //! Terminal output: progress on stderr, tables on stdout.
 
+use std::fmt;
 use std::io::{IsTerminal, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use comfy_table::{ContentArrangement, Table, presets};
 use flowstart_lab::perform::{Again, Progress};
 use flowstart_report::{Check, PublishedCell};
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar, ProgressState, ProgressStyle};
 
 use crate::attention::{Waiting, shows_progress};
 use crate::failure::Failure;
@@ -29,9 +30,12 @@ struct Shown {
 }
 
 /// The text of the bar for an experiment's runs.
-const RUNS: &str = "{elapsed_precise} [{wide_bar}] {pos}/{len} runs, {eta} left";
+const RUNS: &str = "{elapsed_precise} [{wide_bar}] {pos}/{len} runs{left}";
 /// The same for runs that are simulated again for the report; the bar appears when the first of them is done.
-const AGAIN: &str = "{elapsed_precise} [{wide_bar}] {pos}/{len} runs again for the report, {eta} left";
+const AGAIN: &str = "{elapsed_precise} [{wide_bar}] {pos}/{len} runs again for the report{left}";
+
+/// How often a bar shows the time that has passed.
+const TICK: Duration = Duration::from_secs(1);
 
 impl Bars {
     fn shown(&self) -> MutexGuard<'_, Shown> {
@@ -52,9 +56,17 @@ fn bar(length: u64, template: &str) -> ProgressBar {
         return ProgressBar::hidden();
     }
     let bar = ProgressBar::new(length);
+    // Nothing is known of the time that is left until the first run is done.
+    let left = |state: &ProgressState, out: &mut dyn fmt::Write| {
+        if state.pos() > 0 {
+            let _ = write!(out, ", {:#} left", HumanDuration(state.eta()));
+        }
+    };
     if let Ok(style) = ProgressStyle::with_template(template) {
-        bar.set_style(style);
+        bar.set_style(style.with_key("left", left));
     }
+    // One run may take minutes.
+    bar.enable_steady_tick(TICK);
     bar
 }
 

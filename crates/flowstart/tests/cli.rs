@@ -143,6 +143,16 @@ fn bad_scenarios_are_refused_with_file_and_line() {
         assert!(stderr.contains(expected) && stderr.contains("s.toml"), "{expected}: {stderr}");
     }
     flowstart(&["run", "/does/not/exist.toml"]).assert().code(2);
+
+    // The mark is at the field, though the same digits stand elsewhere; what no line says has none.
+    let text = format!("title = \"0 to 9\"\n{good}flows = 0\n");
+    fs::write(&scenario, &text).unwrap();
+    flowstart(&["run", &name]).assert().code(2).stderr(predicates::str::contains("s.toml, line 5: flows `0`"));
+    fs::write(&scenario, text.replace("flows = 0", "link_options = \"loss=0%\"")).unwrap();
+    for given in [["--reps", "0"], ["--seed", "9223372036854775808"]] {
+        let told = flowstart(&["run", &name, given[0], given[1]]).assert().code(2);
+        told.stderr(predicates::str::starts_with(format!("error: {} `{}`: allowed is", given[0], given[1])));
+    }
 }
 
 #[test]
@@ -635,6 +645,55 @@ fn a_run_that_is_killed_loses_at_most_the_repetition_in_progress() {
         "{stderr}"
     );
     assert_eq!(rows(&part), rows(&whole));
+}
+
+#[test]
+fn a_capture_needs_a_folder_that_is_there_or_that_of_the_trace() {
+    let folder = TempDir::new().unwrap();
+    let trace = |arguments: &[&str]| {
+        let run = ["trace", "--link", "dsl-fast", "--size", "10KB", "--scheme", "slow-start"];
+        flowstart(&[&run, arguments].concat()).current_dir(&folder).assert()
+    };
+    for more in [&[][..], &["--out", "out"]] {
+        let told = trace(&[&["--pcap", "nowhere/x.pcapng"], more].concat()).code(2).stdout("");
+        told.stderr(predicates::str::contains("--pcap `nowhere/x.pcapng`: there is no folder nowhere"));
+        assert!(!folder.path().join("out").exists());
+    }
+    trace(&["--pcap", "out/x.pcapng", "--out", "out"]).success();
+    trace(&["--pcap", "x.pcapng"]).success();
+}
+
+#[cfg(unix)]
+#[test]
+fn a_trace_that_is_interrupted_leaves_nothing_half_written() {
+    use std::os::unix::process::ExitStatusExt;
+    use std::process::{Command as Program, Stdio};
+
+    for (signal, number) in [("-INT", 2), ("-TERM", 15)] {
+        for to_folder in [false, true] {
+            let folder = TempDir::new().unwrap();
+            let (out, capture) = (folder.path().join("out"), folder.path().join("run.pcapng"));
+            let mut trace = Program::new(assert_cmd::cargo::cargo_bin("flowstart"));
+            trace.args(["trace", "--link", "ethernet-100m", "--size", "20GB", "--scheme", "slow-start"]);
+            if to_folder {
+                trace.arg("--out").arg(&out);
+            } else {
+                trace.arg("--pcap").arg(&capture);
+            }
+            let mut child = trace.stdout(Stdio::null()).spawn().unwrap();
+            let place = if to_folder { &out } else { folder.path() };
+            let scratch = place.join(".flowstart.0");
+            while fs::metadata(&scratch).map_or(0, |file| file.len()) == 0 {
+                assert!(child.try_wait().unwrap().is_none());
+                std::thread::sleep(std::time::Duration::from_millis(2));
+            }
+            assert!(Program::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
+            // The shell learns that it was the signal.
+            assert_eq!(child.wait().unwrap().signal(), Some(number));
+            let names: Vec<_> = fs::read_dir(place).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+            assert!(names.iter().all(|name| name == ".flowstart.lock"), "{names:?}");
+        }
+    }
 }
 
 #[test]

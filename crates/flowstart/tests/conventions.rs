@@ -57,6 +57,16 @@ fn an_entry_of_a_list_has_a_page_and_a_slip_gets_the_name_that_was_meant() {
     assert!(page.contains("Size: 72 cells of 30 repetitions, 2160 runs"), "{page}");
     let page = stdout(&flowstart(&["list", "transports", "tcp_linux"]).assert().success());
     assert!(page.contains("--transport model-tcp:profile=tcp-linux,KEY=VALUE,..."), "{page}");
+    // What stands for others in the list, and what is there with the profile that it implies.
+    let page = stdout(&flowstart(&["list", "competitors", "Cubic"]).assert().success());
+    for part in ["cubic\n", "the same as bulk:cubic", "count: 1 to 10000", "beta: ", "Example: --competitor cubic"] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+    for (name, profile) in [("model-quic", "model-quic:profile=rfc9002"), ("model_tcp", "model-tcp:profile=tcp-linux")]
+    {
+        let page = stdout(&flowstart(&["list", "transports", name]).assert().success());
+        assert!(page.starts_with(profile), "{page}");
+    }
     let json = stdout(&flowstart(&["list", "aqms", "codel", "--json"]).assert().success());
     let json: Value = serde_json::from_str(&json).unwrap();
     assert_eq!((&json[0]["name"], json.as_array().unwrap().len()), (&"codel".into(), 1));
@@ -185,6 +195,28 @@ fn no_color_turns_colors_off() {
     }
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn a_long_wait_shows_a_sign_of_life() {
+    if !is_installed("script") || !is_installed("timeout") {
+        return;
+    }
+    let folder = TempDir::new().unwrap();
+    let shown = |arguments: &str| {
+        let command = format!("timeout 4 {} {arguments}", assert_cmd::cargo::cargo_bin("flowstart").display());
+        let mut script = Program::new("script");
+        script.args(["--quiet", "--command", &command, "/dev/null"]).current_dir(&folder).stdin(Stdio::null());
+        String::from_utf8_lossy(&script.env("TERM", "xterm-256color").output().unwrap().stdout).into_owned()
+    };
+    let huge = "--link ethernet-100m --size 50GB --scheme slow-start";
+    for arguments in [format!("trace {huge} --pcap run.pcapng"), format!("trace {huge} > /dev/null")] {
+        let text = shown(&arguments);
+        assert!(text.contains("simulating and writing the trace"), "{arguments}: {text:?}");
+    }
+    let text = shown(&format!("compare {huge} --reps 2"));
+    assert!(text.contains("0/2 runs") && text.contains("00:00:02") && !text.contains("left"), "{text:?}");
+}
+
 #[test]
 fn help_is_short_or_long_and_fits_80_columns() {
     let commands = "compare run trace explain list oracle serve get perf analyze validate completions man";
@@ -248,6 +280,44 @@ fn manual_pages_exist_for_every_subcommand_and_render() {
     fs::write(folder.path().join("file"), "").unwrap();
     let taken = folder.path().join("file").display().to_string();
     flowstart(&["man", &taken]).assert().code(2).stderr(contains("file"));
+}
+
+#[test]
+fn manual_pages_replace_only_manual_pages_of_their_own_and_are_written_whole() {
+    let folder = TempDir::new().unwrap();
+    let pages = folder.path().display().to_string();
+    flowstart(&["man", &pages]).assert().success();
+    let (last, other) = (folder.path().join("flowstart.1"), folder.path().join("flowstart-run.1"));
+    let text = fs::read_to_string(&last).unwrap();
+    // An older page is replaced, also beside pages of other programs; a file of somebody is not.
+    fs::write(&last, text.replace("Compare", "Contrast")).unwrap();
+    fs::write(folder.path().join("flow.1"), "another program's").unwrap();
+    flowstart(&["man", &pages]).assert().success();
+    assert_eq!(fs::read_to_string(&last).unwrap(), text);
+    fs::remove_file(&last).unwrap();
+    fs::write(&other, "precious").unwrap();
+    let told = flowstart(&["man", &pages]).assert().code(2);
+    told.stderr(contains("flowstart-run.1: exists, and is not a page of flowstart; nothing was overwritten"));
+    assert_eq!(fs::read_to_string(&other).unwrap(), "precious");
+    assert!(!last.exists());
+    assert_eq!(fs::read_to_string(folder.path().join("flow.1")).unwrap(), "another program's");
+}
+
+/// Files cannot grow beyond so many blocks of 512 bytes: writing more fails, as on a full disk.
+#[cfg(unix)]
+#[test]
+fn a_manual_page_for_which_there_is_no_room_is_not_begun() {
+    let folder = TempDir::new().unwrap();
+    let mut shell = Program::new("sh");
+    shell.args(["-c", "trap '' XFSZ; ulimit -f 4; exec \"$0\" man \"$1\""]);
+    let told = shell.arg(assert_cmd::cargo::cargo_bin("flowstart")).arg(folder.path()).output().unwrap();
+    let stderr = String::from_utf8_lossy(&told.stderr).into_owned();
+    assert_eq!(told.status.code(), Some(1), "{stderr}");
+    assert!(stderr.contains("cannot write") && stderr.contains(".1: "), "{stderr}");
+    for entry in fs::read_dir(&folder).unwrap() {
+        let page = fs::read_to_string(entry.unwrap().path()).unwrap();
+        assert!(page.contains(".TH flowstart") && page.ends_with('\n') && page.len() <= 4 * 512, "{page}");
+    }
 }
 
 #[test]

@@ -134,6 +134,82 @@ fn folders_that_cannot_be_compared_are_refused_with_what_differs() {
     report(&[empty.path()], &[]).code(2).stderr(contains("is not a folder of results: it has no manifest.json"));
     report(&[&empty.path().join("nowhere")], &[]).code(2).stderr(contains("there is no such folder"));
     report(&[&one], &["--across-versions"]).code(2);
+    // Neither is what could not be written, which is told before the work.
+    let nowhere = folder.path().join("nowhere/page.html");
+    for folders in [&[&*one][..], &[&one, &one]] {
+        report(folders, &["--out", nowhere.to_str().unwrap()])
+            .code(2)
+            .stdout("")
+            .stderr(contains("there is no folder"));
+    }
+}
+
+#[test]
+fn a_journal_that_says_nothing_new_keeps_nobody_from_the_results() {
+    let folder = TempDir::new().unwrap();
+    let one = results(folder.path(), "one", &SMALL);
+    let rows = fs::read_to_string(one.join("flows.csv")).unwrap();
+    // As a program leaves it that was killed while it made the page.
+    fs::remove_file(one.join("report.html")).unwrap();
+    let journal = one.join("flows.partial.csv");
+    fs::write(&journal, format!("#{{}}\n{rows}half a li")).unwrap();
+    report(&[&one], &[]).success();
+    report(&[&one, &one], &[]).success().stdout(contains("Nothing changed"));
+    // More repetitions began, or the results that the manifest names are not there.
+    let interrupted = || contains("holds an interrupted run").and(contains("--resume"));
+    fs::write(&journal, format!("#{{}}\n{rows}one more\n")).unwrap();
+    report(&[&one], &[]).code(2).stderr(interrupted());
+    fs::write(&journal, format!("#{{}}\n{rows}")).unwrap();
+    fs::write(one.join("flows.csv"), rows.lines().next().unwrap()).unwrap();
+    report(&[&one], &[]).code(2).stderr(interrupted());
+}
+
+/// The answer is worth as much without its page.
+#[cfg(unix)]
+#[test]
+fn a_page_that_cannot_be_written_costs_only_the_page() {
+    use std::process::Command as Program;
+
+    // Files cannot grow beyond so many blocks of 512 bytes: writing more fails, as on a full disk.
+    let limited = |blocks: u64, arguments: &[&str]| {
+        let mut shell = Program::new("sh");
+        shell.args(["-c", &format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" \"$@\"")]);
+        let out = shell.arg(assert_cmd::cargo::cargo_bin("flowstart")).args(arguments).output().unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (out.status.code(), text(&out.stdout), text(&out.stderr))
+    };
+    let folder = TempDir::new().unwrap();
+    let out = folder.path().join("out");
+    let question = ["--link", "dsl-fast", "--scheme", "slow-start", "blitzstart", "--size", "70KB", "--reps", "3"];
+    let compare = [&["compare", "--out", out.to_str().unwrap()], &question[..]].concat();
+    let (code, stdout, stderr) = limited(200, &compare);
+    assert_eq!(code, Some(1), "{stderr}");
+    assert!(stdout.contains(" sooner") && !stdout.contains("Report: "), "{stdout}");
+    assert!(stderr.contains("cannot write") && stderr.contains("report.html"), "{stderr}");
+    // What is there is complete: it has a page when there is room, by either command.
+    let page = out.join("report.html");
+    assert!(!page.exists());
+    report(&[&out], &[]).success();
+    fs::remove_file(&page).unwrap();
+    flowstart(&compare).code(2).stderr(contains("holds an interrupted run of this experiment; --resume goes on"));
+    flowstart(&[&compare[..], &["--resume"]].concat()).success().stderr(contains("6 of 6 runs are taken over"));
+    assert!(page.exists() && !out.join("flows.partial.csv").exists());
+    flowstart(&[&compare[..], &["--resume", "--no-hint"]].concat()).code(2).stderr(contains("of another experiment"));
+    flowstart(&[&["compare", "--resume"], &question[..]].concat()).code(2).stderr(contains("--out"));
+
+    let changes = folder.path().join("changes.html");
+    let both = ["report", out.to_str().unwrap(), out.to_str().unwrap(), "--out", changes.to_str().unwrap()];
+    let (code, stdout, stderr) = limited(20, &both);
+    assert_eq!(code, Some(1), "{stderr}");
+    assert!(stdout.contains("Nothing changed") && !stdout.contains("Report: "), "{stdout}");
+
+    let traced = folder.path().join("trace");
+    let (code, stdout, stderr) = limited(
+        200,
+        &["trace", "--out", traced.to_str().unwrap(), "--link", "dsl-fast", "--scheme", "slow-start", "--size", "10KB"],
+    );
+    assert_eq!(code, Some(1), "{stderr}");
+    assert!(!stdout.is_empty() && !stdout.contains("Page: "), "{stdout}");
 }
 
 #[test]

@@ -46,6 +46,9 @@ const QUEUES: u32 = 1024;
 const WAYS: u32 = 8;
 /// Most packets of the largest size that fit in the default memory (`sch->limit`).
 const MOST_PACKETS: u64 = 10_240;
+/// Packets of the largest size that fit in the smallest memory. Linux has no such limit; where no packet fits, none is
+/// ever sent.
+const LEAST_PACKETS: u64 = 2;
 /// The default memory on links so slow that four intervals would be less.
 const LEAST_MEMORY: Bytes = Bytes::new(4 << 20);
 /// No queue.
@@ -58,7 +61,7 @@ pub struct Config {
     /// The largest usual RTT, 100us to 100s: COBALT's interval; its target is a twentieth. `tc-cake`: 100 ms, and so 5
     /// ms.
     pub rtt: Duration,
-    /// Bytes in all queues, 1KB to 1GB, in place of the link's buffer. Linux: what the link sends in four times the
+    /// Bytes in all queues, 3028B to 1GB, in place of the link's buffer. Linux: what the link sends in four times the
     /// `rtt`, at least 4 MiB and at most 10240 packets.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub memlimit: Option<Bytes>,
@@ -75,7 +78,7 @@ impl Config {
     pub fn validate(&self) -> Result<(), ConfigError> {
         ConfigError::unless_in("rtt", self.rtt, Duration::from_micros(100)..=Duration::from_millis(100_000))?;
         if let Some(memory) = self.memlimit {
-            ConfigError::unless_in("memlimit", memory, Bytes::new(1000)..=Bytes::new(1_000_000_000))?;
+            ConfigError::unless_in("memlimit", memory, MTU * LEAST_PACKETS..=Bytes::new(1_000_000_000))?;
         }
         Ok(())
     }
@@ -454,8 +457,17 @@ mod tests {
         for (config, field) in [
             (Config { rtt: Duration::from_micros(99), ..Config::default() }, "rtt"),
             (Config { memlimit: Some(Bytes::new(999)), ..Config::default() }, "memlimit"),
+            (Config { memlimit: Some(Bytes::new(2 * 1514 - 1)), ..Config::default() }, "memlimit"),
         ] {
             assert_eq!(config.validate().unwrap_err().field, field);
+        }
+        // With the least a flow gets through, packet by packet.
+        let least = Config { memlimit: Some(Bytes::new(2 * 1514)), ..Config::default() };
+        least.validate().unwrap();
+        let mut link = Link::new(least, QueueLimit::default());
+        for packet in 0..3 {
+            link.enqueue(1, packet, 1514);
+            assert_eq!(link.dequeue(), Some(packet));
         }
     }
 }

@@ -33,6 +33,7 @@ use core::ops::RangeInclusive;
 use core::str::FromStr;
 
 pub mod names;
+pub mod plain;
 
 /// Bad input: where it stands, what is wrong and what is allowed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,11 +56,32 @@ impl InputError {
 impl Display for InputError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { field, value, problem } = self;
+        let (value, problem) = (printable(value), printable(problem));
         if value.is_empty() { write!(f, "{field}: {problem}") } else { write!(f, "{field} `{value}`: {problem}") }
     }
 }
 
 impl core::error::Error for InputError {}
+
+/// A text for a terminal, which would obey its control characters.
+fn printable(text: &str) -> String {
+    let shown = |c: char| if c.is_control() && c != '\n' { c.escape_default().to_string() } else { c.to_string() };
+    text.chars().map(shown).collect()
+}
+
+/// A text in which two spellings of one spec are the same: names and keys in lower case with `-`, keys in alphabetical
+/// order, nothing empty. Values stay as they are, because they may be names of files.
+pub fn canonical(text: &str) -> String {
+    let Ok(spec) = Spec::parse("", text) else { return text.trim().to_string() };
+    let folded = |text: &str| names::key(text).replace('_', "-");
+    let written = |part: &Part<'_>| match part.value {
+        Some(value) => format!("{}={value}", folded(part.key)),
+        None => folded(part.key),
+    };
+    let mut parts: Vec<String> = spec.parts.iter().map(written).collect();
+    parts.sort();
+    format!("{}:{}", folded(spec.name), parts.join(","))
+}
 
 /// A key with its value, or a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,6 +119,10 @@ impl<'a> Spec<'a> {
         if text.is_empty() {
             return Err(spec.refused("nothing is written; expected name:key=value,key=value"));
         }
+        // What is written is shown on terminals, which would obey them, and is a field of tables.
+        if text.chars().any(char::is_control) {
+            return Err(spec.refused("control characters are not allowed"));
+        }
         for part in rest.split(',').map(str::trim).filter(|part| !part.is_empty()) {
             let (key, value) = match part.split_once('=') {
                 Some((key, value)) => (key.trim(), Some(value.trim())),
@@ -128,6 +154,18 @@ impl<'a> Spec<'a> {
         InputError::new(self.field, self.text, problem.to_string())
     }
 
+    /// An error in a value that could not be read: what is allowed, where the standard library says only that it
+    /// cannot read it.
+    fn unreadable(&self, key: &str, error: &impl Display, range: &str) -> InputError {
+        let problem = error.to_string();
+        let Some(kind) = plain::of_text(&problem) else { return self.refused_value(key, problem) };
+        if range.is_empty() {
+            return self.refused_value(key, format_args!("allowed is {kind}"));
+        }
+        // A range says that itself.
+        self.refused_value(key, format_args!("allowed is {}, {range}", kind.trim_end_matches(" from 0 on")))
+    }
+
     /// An error in the value of `key`; it names the value if `problem` does not.
     pub fn refused_value(&self, key: &str, problem: impl Display) -> InputError {
         let problem = problem.to_string();
@@ -143,6 +181,13 @@ impl<'a> Spec<'a> {
     /// it shows the text in its place.
     pub fn unknown_name(&self, names: &[&str], allowed: impl Display) -> InputError {
         let first = self.parts.first().map_or("", |part| part.key);
+        if self.name.is_empty()
+            && let Some(name) = names::find(first, names)
+        {
+            let keys = self.text.split_once(',').map_or("", |(_, keys)| keys.trim());
+            let keys = if self.parts[0].value.is_some() || keys.is_empty() { "key=value" } else { keys };
+            return self.refused(format_args!("a colon ends the name; expected is {name}:{keys}"));
+        }
         let name = if self.name.is_empty() { first } else { self.name };
         self.refused(names::unknown(name, names, allowed))
     }
@@ -223,7 +268,7 @@ impl<'a> Spec<'a> {
         read: impl FnOnce(&str) -> Result<T, E>,
     ) -> Result<Option<T>, InputError> {
         let text = self.value(key)?;
-        text.map(|text| read(text).map_err(|error| self.refused_value(key, error))).transpose()
+        text.map(|text| read(text).map_err(|error| self.unreadable(key, &error, ""))).transpose()
     }
 
     /// The value of `key`, if it is in `range`; NaN is in no range.
@@ -236,12 +281,12 @@ impl<'a> Spec<'a> {
         T: FromStr + PartialOrd + Display,
         T::Err: Display,
     {
-        match self.read(key)? {
-            Some(value) if !range.contains(&value) => {
-                let (least, most) = range.into_inner();
-                Err(self.refused(format_args!("{key} is {value}; allowed is {least} to {most}")))
-            }
-            value => Ok(value),
+        let Some(text) = self.value(key)? else { return Ok(None) };
+        let allowed = || format!("{} to {}", range.start(), range.end());
+        match text.parse() {
+            Ok(value) if range.contains(&value) => Ok(Some(value)),
+            Ok(value) => Err(self.refused(format_args!("{key} is {value}; allowed is {}", allowed()))),
+            Err(error) => Err(self.unreadable(key, &error, &allowed())),
         }
     }
 
@@ -383,6 +428,26 @@ mod tests {
     }
 
     #[test]
+    fn spellings_of_one_spec_have_one_canonical_text() {
+        for same in [
+            &["fq_codel", "FQ-CoDel", " fq-codel: ", "fq-codel:,"][..],
+            &["cubic:beta=0.7,beta_ecn=0.8", "Cubic:Beta-ECN=0.8, BETA = 0.7"],
+            &["lte,buffer=1bdp", "buffer=1bdp,LTE"],
+        ] {
+            assert!(same.iter().all(|text| canonical(text) == canonical(same[0])), "{same:?}");
+        }
+        for [one, other] in [
+            ["codel", "codel:target=5ms"],
+            ["trace=A,rtt=1s", "trace=a,rtt=1s"],
+            ["lte", "rate=lte"],
+            ["a:b", "b:a"],
+            ["", "x:y="],
+        ] {
+            assert_ne!(canonical(one), canonical(other));
+        }
+    }
+
+    #[test]
     fn words_stand_beside_keys() {
         let mut bulk = spec("bulk:count=2,bbr,version=1");
         assert_eq!((bulk.word(), bulk.word()), (Some("bbr"), None));
@@ -415,6 +480,8 @@ mod tests {
         assert_eq!(error(""), "--spec: nothing is written; expected name:key=value,key=value");
         assert_eq!(error("a:b=1,b=2"), "--spec `a:b=1,b=2`: `b` is given twice");
         assert_eq!(error("a:b="), "--spec `a:b=`: b: needs a value, as in b=...");
+        let told = "--spec `trace=\\u{1b}[31m\\u{7},rtt=1s`: control characters are not allowed";
+        assert_eq!(error("trace=\u{1b}[31m\u{7},rtt=1s"), told);
         let mut wrong = spec("a:rate=5,count=x,size=70,on=perhaps,bare");
         let mut problems = [
             wrong.read::<Rate>("rate").unwrap_err(),
@@ -429,13 +496,34 @@ mod tests {
             problems,
             [
                 "rate: `5` is not",
-                "count `x`: invalid digit found in string",
+                "count `x`: allowed is a whole number from 0 on",
                 "size is 70; allowed is 1 to 60",
                 "on is `perhaps`; allowed are on and off",
                 "bare: needs a value, as in bare=..."
             ]
         );
         assert_eq!(spec("none:count=3").finish().unwrap_err().problem, "`count` is not known here; none has no keys");
+        // A comma in place of the colon.
+        for (text, meant) in [("reno,beta=0.5", "reno:beta=0.5"), ("Reno=0.5", "reno:key=value")] {
+            let told = spec(text).choose(&["reno"], "use reno").unwrap_err().problem;
+            assert_eq!(told, format!("a colon ends the name; expected is {meant}"));
+        }
+        let mut numbers = spec("a:hops=2.5,waves=-1,share=x,many=99999999999");
+        let within = [
+            numbers.within("hops", 1..=64).unwrap_err(),
+            numbers.within("waves", 1_u32..=9).unwrap_err(),
+            numbers.within("share", 0.5..=1.0).unwrap_err(),
+            numbers.within("many", 1_u32..=9).unwrap_err(),
+        ];
+        assert_eq!(
+            within.map(|error| error.problem),
+            [
+                "hops `2.5`: allowed is a whole number, 1 to 64",
+                "waves `-1`: allowed is a whole number, 1 to 9",
+                "share `x`: allowed is a number, 0.5 to 1",
+                "many `99999999999`: allowed is a whole number, 1 to 9",
+            ]
+        );
         for text in ["vegas:a=1", "vegas=1"] {
             let error = spec(text).unknown_name(&["reno"], "use reno");
             assert_eq!(error.problem, "`vegas` is not known; use reno");

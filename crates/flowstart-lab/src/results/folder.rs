@@ -1,10 +1,12 @@
 //! A folder of results: exclusive writing, and files that are written completely or not at all.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fmt;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::spec::file::read;
 
@@ -211,6 +213,29 @@ pub fn write_file(file: &Path, content: impl FnOnce(&mut dyn Write) -> io::Resul
     growing.complete()
 }
 
+/// The files that this process has begun, under their temporary names.
+static GROWING: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+
+fn growing() -> MutexGuard<'static, BTreeSet<PathBuf>> {
+    GROWING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// While this lives, no file can be begun or completed.
+#[must_use]
+#[derive(Debug)]
+pub struct NoFiles {
+    _growing: MutexGuard<'static, BTreeSet<PathBuf>>,
+}
+
+/// Removes the files that were begun, for a program that is about to end.
+pub fn remove_growing() -> NoFiles {
+    let growing = growing();
+    for scratch in &*growing {
+        let _ = fs::remove_file(scratch);
+    }
+    NoFiles { _growing: growing }
+}
+
 /// A file that gets its name when it is complete. Until then it has a unique temporary name in the same folder. It is
 /// removed if it is abandoned.
 #[derive(Debug)]
@@ -224,10 +249,14 @@ impl GrowingFile {
     /// Begins a file. The second value takes its contents.
     pub fn create(file: &Path) -> Result<(Self, File), ExperimentError> {
         let mut number = 0_u64;
+        let mut growing = growing();
         loop {
             let scratch = file.with_file_name(format!("{SCRATCH}{number}"));
             match OpenOptions::new().write(true).create_new(true).open(&scratch) {
-                Ok(out) => return Ok((Self { file: file.to_owned(), scratch, is_complete: false }, out)),
+                Ok(out) => {
+                    growing.insert(scratch.clone());
+                    return Ok((Self { file: file.to_owned(), scratch, is_complete: false }, out));
+                }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
                 Err(error) => {
                     return Err(ExperimentError::Write { file: file.to_owned(), problem: error.to_string() });
@@ -238,9 +267,15 @@ impl GrowingFile {
 
     /// Completes the file.
     pub fn complete(mut self) -> Result<(), ExperimentError> {
-        fs::rename(&self.scratch, &self.file).map_err(|error| self.refused(&error))?;
-        self.is_complete = true;
-        Ok(())
+        let mut growing = growing();
+        let renamed = fs::rename(&self.scratch, &self.file).map_err(|error| self.refused(&error));
+        if renamed.is_ok() {
+            growing.remove(&self.scratch);
+            self.is_complete = true;
+        }
+        // What is not complete ends with this value, which asks for them itself.
+        drop(growing);
+        renamed
     }
 
     /// Makes the error of a file that could not be written.
@@ -252,7 +287,9 @@ impl GrowingFile {
 impl Drop for GrowingFile {
     fn drop(&mut self) {
         if !self.is_complete {
+            let mut growing = growing();
             let _ = fs::remove_file(&self.scratch);
+            growing.remove(&self.scratch);
         }
     }
 }

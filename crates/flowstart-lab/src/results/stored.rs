@@ -41,12 +41,25 @@ impl Stored {
     ///
     /// Why it is not a folder of complete results that this program understands.
     pub fn read(folder: &Path) -> Result<Self, String> {
+        let journal = folder.join(JOURNAL);
+        let stored = Self::complete(folder);
+        if journal.symlink_metadata().is_err() {
+            return stored;
+        }
+        // The manifest is written last, and names the rows. With it the journal has nothing new, unless the run went on
+        // with more repetitions.
+        let known = stored.as_ref().map_or(0, |stored| stored.rows.len());
+        match (journal_rows(&journal), stored) {
+            (Some(rows), Ok(stored)) if rows <= known => Ok(stored),
+            _ => Err(format!("{}: holds an interrupted run ({JOURNAL}); finish it with --resume", folder.display())),
+        }
+    }
+
+    /// Reads a folder as if nobody had been at work in it.
+    fn complete(folder: &Path) -> Result<Self, String> {
         let named = |problem: String| format!("{}: {problem}", folder.display());
         if !folder.is_dir() {
             return Err(named("is not a folder of results: there is no such folder".into()));
-        }
-        if folder.join(JOURNAL).exists() {
-            return Err(named(format!("holds an interrupted run ({JOURNAL}); finish it with --resume")));
         }
         let manifest = Manifest::read(folder).map_err(|problem| named(format!("{MANIFEST}: {problem}")))?;
         let manifest = manifest.ok_or_else(|| named(format!("is not a folder of results: it has no {MANIFEST}")))?;
@@ -88,6 +101,13 @@ impl Stored {
         }
         Ok(Self { folder: folder.to_owned(), manifest, study, rows })
     }
+}
+
+/// How many rows a journal has, below its comment and its header.
+fn journal_rows(journal: &Path) -> Option<usize> {
+    let bytes = read_file(journal, LARGEST).ok()??;
+    // Half a line at the end is no row.
+    Some(bytes.iter().filter(|byte| **byte == b'\n').count().saturating_sub(2))
 }
 
 #[cfg(test)]

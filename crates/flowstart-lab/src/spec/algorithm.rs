@@ -7,12 +7,13 @@
 use flowstart_core::aqm::QueueConfig;
 use flowstart_core::avoidance::AvoidanceConfig;
 use flowstart_core::registry::ConfigError;
-use flowstart_core::spec::names;
+use flowstart_core::spec::{names, plain};
 use flowstart_core::startup::StartupConfig;
 use flowstart_sim::transport::profile::Profile;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::form::Key;
 use super::{InputError, Spec, Written};
 
 /// Where users see all schemes.
@@ -37,11 +38,12 @@ pub(super) fn toml_value(text: &str) -> toml::Value {
 }
 
 /// Reads an algorithm's configuration from the remaining keys of `spec`. `base` returns a host's configuration of the
-/// algorithm with a name; the keys override it.
+/// algorithm with a name; the keys override it. `beside` are keys that the caller reads, which messages name too.
 fn algorithm<'a, C>(
     spec: &Spec<'_>,
     names: &[&'static str],
     listed: &str,
+    beside: &[Key],
     validate: impl Fn(&C) -> Result<(), ConfigError>,
     base: impl FnOnce(&str) -> Option<&'a C>,
 ) -> Result<C, InputError>
@@ -54,29 +56,73 @@ where
         None => toml::Table::new(),
     };
     table.insert("kind".into(), toml::Value::String(name.to_owned()));
-    for (key, value) in spec.rest()? {
-        // `kind` is the tag of the registry's enum; as a key it would select another algorithm.
-        if key == "kind" {
-            return Err(spec.refused(format_args!("unknown field `kind`; the name before the colon, {name}, says it")));
-        }
-        table.insert(key, toml_value(value));
+    let keys = spec.rest()?;
+    // `kind` is the tag of the registry's enum; as a key it would select another algorithm.
+    if keys.iter().any(|(key, _)| key == "kind") {
+        return Err(spec.refused(format_args!("unknown field `kind`; the name before the colon, {name}, says it")));
     }
-    let value: C = table.try_into().map_err(|error: toml::de::Error| {
-        let keys = keys::<C>(name).filter(|_| error.message().starts_with("unknown field"));
-        match keys {
-            Some(keys) if !error.message().contains("expected") => {
-                let message = format!("{}, expected one of `{}`", error.message(), keys.join("`, `"));
-                spec.refused(names::suggested(&message))
-            }
-            _ => spec.refused(names::suggested(error.message())),
+    let with = |given: &[(&str, toml::Value)]| {
+        let given = given.iter().map(|(key, value)| ((*key).to_owned(), value.clone()));
+        table.clone().into_iter().chain(given).collect::<toml::Table>().try_into::<C>()
+    };
+    let all: Vec<_> = keys.iter().map(|(key, value)| (key.as_str(), toml_value(value))).collect();
+    let value = with(&all).map_err(|error| {
+        let listed = || own_keys::<C>(name).unwrap_or_default();
+        match unknown_key(&error, listed, &["kind"], beside) {
+            Some(problem) => spec.refused(problem),
+            None => unreadable(spec, &error, &keys, |key, value| with(&[(key, value)]).err()),
         }
     })?;
     validate(&value).map_err(|error| spec.refused(error))?;
     Ok(value)
 }
 
+/// The error for keys whose values a configuration refuses. serde does not always say which it is: `with` tries one
+/// alone.
+pub(super) fn unreadable(
+    spec: &Spec<'_>,
+    error: &toml::de::Error,
+    keys: &[(String, &str)],
+    with: impl Fn(&str, toml::Value) -> Option<toml::de::Error>,
+) -> InputError {
+    for (key, value) in keys {
+        let Some(alone) = with(key, toml_value(value)) else { continue };
+        // `0` looks like a number where a time is expected.
+        let as_text = with(key, toml::Value::String((*value).to_owned()));
+        let error = as_text.filter(|error| plain::of_serde(error.message()).is_none()).unwrap_or(alone);
+        return match plain::of_serde(error.message()) {
+            Some(allowed) => spec.refused(format_args!("{key} `{value}`: allowed is {allowed}")),
+            None => spec.refused_value(key, names::suggested(error.message())),
+        };
+    }
+    spec.refused(plain::plain(error.message()))
+}
+
+/// The field that serde does not know.
+pub(super) fn unknown_field(error: &toml::de::Error) -> Option<&str> {
+    error.message().strip_prefix("unknown field `")?.split('`').next()
+}
+
+/// The message for a key that is neither one of a configuration nor one that the caller reads. serde lists the former,
+/// unless the configuration shares some of them with another one; then they are `own`. Some are not for users.
+pub(super) fn unknown_key(
+    error: &toml::de::Error,
+    own: impl Fn() -> Vec<String>,
+    not_for_users: &[&str],
+    beside: &[Key],
+) -> Option<String> {
+    let written = unknown_field(error)?;
+    let mut listed: Vec<String> = error.message().split('`').skip(3).step_by(2).map(str::to_owned).collect();
+    if listed.is_empty() {
+        listed = own();
+    }
+    listed.retain(|key| !not_for_users.contains(&key.as_str()));
+    listed.extend(beside.iter().map(|key| key.name.to_owned()));
+    Some(names::suggested(&format!("unknown field `{written}`, expected one of `{}`", listed.join("`, `"))))
+}
+
 /// The keys of an algorithm. serde does not list them if the algorithm shares some of them with another one.
-fn keys<C: Serialize + DeserializeOwned>(name: &str) -> Option<Vec<String>> {
+fn own_keys<C: Serialize + DeserializeOwned>(name: &str) -> Option<Vec<String>> {
     let table = toml::Table::from_iter([("kind".to_owned(), toml::Value::String(name.to_owned()))]);
     let value = serde_json::to_value(table.try_into::<C>().ok()?).ok()?;
     Some(value.as_object()?.keys().filter(|key| *key != "kind").cloned().collect())
@@ -88,22 +134,23 @@ fn keys<C: Serialize + DeserializeOwned>(name: &str) -> Option<Vec<String>> {
 ///
 /// What cannot be read.
 pub fn scheme(field: &str, text: &str, base: &StartupConfig) -> Result<Written<StartupConfig>, InputError> {
-    let value = startup(&Spec::parse(field, text)?, base)?;
+    let value = startup(&Spec::parse(field, text)?, base, &[])?;
     Ok(Written { text: text.to_owned(), value })
 }
 
-pub(super) fn startup(spec: &Spec<'_>, base: &StartupConfig) -> Result<StartupConfig, InputError> {
+/// Reads a startup scheme from the remaining keys of `spec`; `beside` are keys that the caller reads.
+pub(super) fn startup(spec: &Spec<'_>, base: &StartupConfig, beside: &[Key]) -> Result<StartupConfig, InputError> {
     let base = |name: &str| Some(base).filter(|base| base.name() == name);
-    algorithm(spec, StartupConfig::NAMES, SCHEMES_LISTED, StartupConfig::validate, base)
+    algorithm(spec, StartupConfig::NAMES, SCHEMES_LISTED, beside, StartupConfig::validate, base)
 }
 
 /// Reads a startup scheme of a host with this profile, which provides the keys that the spec omits.
 pub(super) fn host_scheme(field: &str, text: &str, profile: &Profile) -> Result<StartupConfig, InputError> {
-    host_startup(&Spec::parse(field, text)?, profile)
+    host_startup(&Spec::parse(field, text)?, profile, &[])
 }
 
-pub(super) fn host_startup(spec: &Spec<'_>, profile: &Profile) -> Result<StartupConfig, InputError> {
-    Ok(profile.resolved(startup(spec, &profile.startup)?))
+pub(super) fn host_startup(spec: &Spec<'_>, profile: &Profile, beside: &[Key]) -> Result<StartupConfig, InputError> {
+    Ok(profile.resolved(startup(spec, &profile.startup, beside)?))
 }
 
 /// Reads a congestion avoidance. `base` provides the keys that the spec omits.
@@ -114,7 +161,7 @@ pub(super) fn host_startup(spec: &Spec<'_>, profile: &Profile) -> Result<Startup
 pub fn avoidance(field: &str, text: &str, base: &AvoidanceConfig) -> Result<Written<AvoidanceConfig>, InputError> {
     let base = |name: &str| Some(base).filter(|base| base.name() == name);
     let spec = Spec::parse(field, text)?;
-    let value = algorithm(&spec, AvoidanceConfig::NAMES, AVOIDANCE_LISTED, AvoidanceConfig::validate, base)?;
+    let value = algorithm(&spec, AvoidanceConfig::NAMES, AVOIDANCE_LISTED, &[], AvoidanceConfig::validate, base)?;
     Ok(Written { text: text.to_owned(), value })
 }
 
@@ -124,14 +171,21 @@ pub(crate) fn host_avoidance(
     text: &str,
     profile: &Profile,
 ) -> Result<Written<AvoidanceConfig>, InputError> {
-    let value = avoidance_of_host(&Spec::parse(field, text)?, profile)?;
+    let value = avoidance_of_host(&Spec::parse(field, text)?, profile, &[])?;
     Ok(Written { text: text.to_owned(), value })
 }
 
-/// Reads a host's congestion avoidance from the remaining keys of `spec`.
-pub(super) fn avoidance_of_host(spec: &Spec<'_>, profile: &Profile) -> Result<AvoidanceConfig, InputError> {
+/// Reads a host's congestion avoidance from the remaining keys of `spec`; `beside` are keys that the caller reads.
+pub(super) fn avoidance_of_host(
+    spec: &Spec<'_>,
+    profile: &Profile,
+    beside: &[Key],
+) -> Result<AvoidanceConfig, InputError> {
+    if let Some(scheme) = names::find(spec.name(), StartupConfig::NAMES) {
+        return Err(spec.refused(format_args!("{scheme} is a startup scheme; {AVOIDANCE_LISTED}")));
+    }
     let base = |name: &str| profile.avoidance_named(name);
-    algorithm(spec, AvoidanceConfig::NAMES, AVOIDANCE_LISTED, AvoidanceConfig::validate, base)
+    algorithm(spec, AvoidanceConfig::NAMES, AVOIDANCE_LISTED, beside, AvoidanceConfig::validate, base)
 }
 
 /// Reads a queue discipline.
@@ -141,7 +195,7 @@ pub(super) fn avoidance_of_host(spec: &Spec<'_>, profile: &Profile) -> Result<Av
 /// What cannot be read.
 pub fn aqm(field: &str, text: &str) -> Result<Written<QueueConfig>, InputError> {
     let spec = Spec::parse(field, text)?;
-    let value = algorithm(&spec, QueueConfig::NAMES, AQMS_LISTED, QueueConfig::validate, |_| None)?;
+    let value = algorithm(&spec, QueueConfig::NAMES, AQMS_LISTED, &[], QueueConfig::validate, |_| None)?;
     Ok(Written { text: text.to_owned(), value })
 }
 
@@ -236,5 +290,16 @@ mod tests {
         assert!(error("slow-start:kind=blitzstart").contains("unknown field `kind`"));
         assert!(error("slow-start:iw=3,iw=4").contains("twice"));
         assert!(error("").contains("nothing"));
+    }
+
+    #[test]
+    fn a_value_that_cannot_be_read_is_named_with_its_key_and_what_is_allowed() {
+        let error = |text| aqm("--aqm", text).unwrap_err().problem;
+        assert!(error("cake:rtt=0").starts_with("rtt: `0` is not a duration"), "{}", error("cake:rtt=0"));
+        assert_eq!(error("red:min_th=x"), "min_th `x`: allowed is a number");
+        assert_eq!(error("cake,rtt=1ms"), "a colon ends the name; expected is cake:rtt=1ms");
+        let error = |text| scheme("--scheme", text, &baseline()).unwrap_err().problem;
+        assert_eq!(error("slow-start:spread=yes"), "spread `yes`: allowed is true or false");
+        assert_eq!(error("slow-start:spread=true,iw=-1"), "iw `-1`: allowed is a whole number from 0 on");
     }
 }

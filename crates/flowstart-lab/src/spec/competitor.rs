@@ -80,21 +80,13 @@ pub const FORMS: &[Form] = &[
         name: "bulk",
         summary: "established long transfers; bulk:AVOIDANCE chooses their congestion avoidance",
         example: "bulk:cubic,count=2",
-        keys: &[
-            Key::new("count", "1 to 10000", "number of flows", "1"),
-            Key::new("startup", "a scheme", "their startup scheme", "the transport's"),
-            Key::new("iw", "segments", "initial window of their startup scheme", "the scheme's"),
-        ],
+        keys: BULK,
     },
     Form {
         name: AVOIDANCE,
         summary: "the same as bulk:AVOIDANCE; further keys are those of the congestion avoidance",
         example: "cubic",
-        keys: &[
-            Key::new("count", "1 to 10000", "number of flows", "1"),
-            Key::new("startup", "a scheme", "their startup scheme", "the transport's"),
-            Key::new("iw", "segments", "initial window of their startup scheme", "the scheme's"),
-        ],
+        keys: BULK,
     },
     Form {
         name: "cbr",
@@ -182,7 +174,14 @@ pub const FORMS: &[Form] = &[
 ];
 
 /// What stands for the names of congestion avoidance.
-const AVOIDANCE: &str = "AVOIDANCE";
+pub const AVOIDANCE: &str = "AVOIDANCE";
+
+/// The keys of established transfers, beside those of their congestion avoidance.
+const BULK: &[Key] = &[
+    Key::new("count", "1 to 10000", "number of flows", "1"),
+    Key::new("startup", "a scheme", "their startup scheme", "the transport's"),
+    Key::new("iw", "segments", "initial window of their startup scheme", "the scheme's"),
+];
 
 /// The keys of attackers.
 const REQUESTS: &[Key] = &[
@@ -197,11 +196,18 @@ impl Competitor {
     /// Reads a competitor. `profile` is the transport of all flows.
     pub fn parse(field: &str, text: &str, profile: &Profile) -> Result<Written<Self>, InputError> {
         let mut spec = Spec::parse(field, text)?;
+        // Nor would they stand behind a colon.
+        if text.split_once(',').is_some_and(|(name, _)| names::is_same(name.trim(), "none")) {
+            return Err(spec.refused("none has no keys; allowed is none alone"));
+        }
         let forms: Vec<&str> = form::names(FORMS).into_iter().filter(|name| *name != AVOIDANCE).collect();
         let names = [&forms[..], AvoidanceConfig::NAMES].concat();
         let allowed = "`flowstart list competitors` shows all";
         let value = match spec.choose(&names, allowed)? {
-            "none" => Self::None,
+            "none" => {
+                spec.finish()?;
+                Self::None
+            }
             "bulk" => bulk(field, &mut spec, None, profile)?,
             "cbr" => constant(&mut spec)?,
             "onoff" => on_off(&mut spec)?,
@@ -272,11 +278,11 @@ fn bulk(
     let iw = spec.value("iw")?;
     // All other keys belong to the competitor's congestion avoidance.
     let name = algorithm.or_else(|| spec.word()).unwrap_or(profile.avoidance.name());
-    let avoidance = avoidance_of_host(&spec.rest_as(name), profile)?;
+    let avoidance = avoidance_of_host(&spec.rest_as(name), profile, BULK)?;
     let mut config = named.unwrap_or_else(|| profile.startup_beside(&avoidance));
     if let Some(iw) = iw {
         let with_window = format!("{}:iw={iw}", config.name());
-        config = startup(&Spec::parse(field, &with_window)?, &config)?;
+        config = startup(&Spec::parse(field, &with_window)?, &config, &[])?;
     }
     check_pair(spec, &config, &avoidance)?;
     Ok(Competitor::Bulk { count: flows.unwrap_or(1), startup: config, avoidance })
@@ -544,6 +550,23 @@ mod tests {
             assert!(error.contains(&format!("(did you mean `{meant}`?); `flowstart list")), "{error}");
         }
         assert_eq!(parse("CBR:Rate=5Mbps"), parse("cbr:rate=5mbit"));
+    }
+
+    #[test]
+    fn a_slip_in_a_key_of_a_bulk_flow_gets_the_key_that_was_meant() {
+        for (text, meant) in [
+            ("bulk:cuont=2", "`cuont` (did you mean `count`?), expected one of `"),
+            ("bulk:cubic,startp=hystart", "`startp` (did you mean `startup`?)"),
+            ("reno:coutn=2", "`coutn` (did you mean `count`?)"),
+            ("bulk:nothing=1", "`, `count`, `startup`, `iw`"),
+            ("none,count=3", "none has no keys; allowed is none alone"),
+            ("bulk,count=3", "a colon ends the name; expected is bulk:count=3"),
+            ("none:count=3", "`count` is not known here; none has no keys"),
+            ("bulk:slow-start", "slow-start is a startup scheme"),
+        ] {
+            let error = parse(text).unwrap_err().to_string();
+            assert!(error.contains(meant), "{error}");
+        }
     }
 
     #[test]

@@ -6,6 +6,7 @@
 //! transport's profile, else the scheme's.
 
 use flowstart_core::avoidance::AvoidanceConfig;
+use flowstart_core::spec::names;
 use flowstart_core::startup::{CustomStartup, StartupConfig};
 
 use super::algorithm::{SCHEMES_LISTED, host_avoidance, host_startup};
@@ -56,6 +57,10 @@ pub fn measured_scheme(
     let own_names = own.iter().map(CustomStartup::name);
     let names: Vec<&str> = StartupConfig::NAMES.iter().copied().chain([STACK]).chain(own_names).collect();
     let own_names: String = own.iter().map(|scheme| format!(", beside {}", scheme.name())).collect();
+    if let Some(avoidance) = names::find(spec.name(), AvoidanceConfig::NAMES).filter(|name| !names.contains(name)) {
+        let meant = format_args!("slow-start:avoidance={avoidance}, or --avoidance {avoidance}");
+        return Err(spec.refused(format_args!("{avoidance} is a congestion avoidance: {meant}")));
+    }
     let name = spec.choose(&names, format_args!("{SCHEMES_LISTED}{own_names}"))?;
     if name == STACK {
         return own_stack(&spec, transport);
@@ -68,7 +73,7 @@ pub fn measured_scheme(
             spec.finish()?;
             StartupConfig::Custom(scheme.clone())
         }
-        None => host_startup(&spec, profile)?,
+        None => host_startup(&spec, profile, SCHEME_KEYS)?,
     };
     let startup = Written { text: text.to_owned(), value };
     let avoidance = named.map(|named| host_avoidance(field, named, profile)).transpose()?;
@@ -103,4 +108,29 @@ fn own_stack(spec: &Spec<'_>, transport: &Transport) -> Result<Measured, InputEr
     let startup = Written { text: STACK.to_owned(), value: profile.resolved(profile.startup.clone()) };
     let avoidance = Written { text: profile.avoidance.name().to_owned(), value: profile.avoidance.clone() };
     Ok(Measured { startup, avoidance: Some(avoidance), connections: 1 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slip_gets_the_key_or_the_option_that_was_meant() {
+        let transport = Transport::parse("--transport", "model-quic").unwrap();
+        let error = |text: &str| measured_scheme("--scheme", text, &transport, &[]).unwrap_err().problem;
+        for (text, meant) in [
+            ("slow-start:conections=6", "`conections` (did you mean `connections`?), expected one of `iw`, "),
+            ("slow-start:avoidence=bbr", "`avoidence` (did you mean `avoidance`?)"),
+            ("hystart:nothing=6", "`, `avoidance`, `connections`"),
+            ("slow-start:connections=-1", "connections `-1`: allowed is a whole number, 1 to 100"),
+            ("slow-start,iw=4", "a colon ends the name; expected is slow-start:iw=4"),
+        ] {
+            assert!(error(text).contains(meant), "{}", error(text));
+        }
+        for name in AvoidanceConfig::NAMES {
+            let meant = format!("{name} is a congestion avoidance: slow-start:avoidance={name}, or --avoidance {name}");
+            assert_eq!(error(&name.to_uppercase()), meant);
+            measured_scheme("--scheme", &format!("slow-start:avoidance={name}"), &transport, &[]).unwrap();
+        }
+    }
 }

@@ -11,7 +11,7 @@ use std::path::Path;
 use flowstart_core::spec::names;
 use flowstart_core::time::Duration;
 
-use super::link::Link;
+use super::link::{self, Link};
 use super::{InputError, Spec, Written};
 
 /// The default mobility. The names of cells omit it.
@@ -44,9 +44,18 @@ impl Move {
         }
         let mut spec = Spec::parse(field, text)?;
         let at = spec.within("at", Duration::ZERO..=LATEST)?;
-        let at = at.ok_or_else(|| spec.refused("`at` is missing, as in at=2s,rate=5mbit,rtt=80ms; or use none"))?;
         let is_link = |part: &&str| part.split('=').next().is_some_and(|key| !names::is_same(key.trim(), "at"));
         let link: Vec<&str> = text.split(',').filter(is_link).collect();
+        let at = at.ok_or_else(|| {
+            let missing = "`at` is missing, as in at=2s,rate=5mbit,rtt=80ms; or use none";
+            let is_of_links = |key: &&str| link::options().any(|known| names::is_same(known.name, key));
+            let keys = link.iter().filter_map(|part| Some(part.split_once('=')?.0.trim()));
+            let slip = keys.filter(|key| !is_of_links(key)).find(|key| !names::closest(key, &["at"]).is_empty());
+            match slip {
+                Some(slip) => spec.refused(names::unknown(slip, &["at"], missing)),
+                None => spec.refused(missing),
+            }
+        })?;
         if link.is_empty() {
             return Err(spec.refused("a link is missing, as in at=2s,rate=5mbit,rtt=80ms or lte,at=2s"));
         }
@@ -80,6 +89,11 @@ mod tests {
     fn wrong_moves_say_what_is_allowed() {
         let error = |text: &str| parse(text).unwrap_err().to_string();
         assert!(error("rate=5mbit,rtt=80ms").contains("`at` is missing"));
+        assert!(
+            error("lte,att=1s").contains("`att` is not known (did you mean `at`?); `at` is missing, as in"),
+            "{}",
+            error("lte,att=1s")
+        );
         assert!(error("at=2h,rate=5mbit,rtt=80ms").contains("at"));
         assert!(error("at=2s").contains("a link is missing"));
         assert!(error("other=rate=5mbit,rtt=80ms,at=2s").contains("only links of --link have names"));

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use flowstart_core::controller::WindowValidation;
-use flowstart_core::spec::names;
+use flowstart_core::spec::plain::plain;
+use flowstart_core::spec::{canonical, names};
 use flowstart_core::startup::CustomStartup;
 use flowstart_core::units::Bytes;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -87,6 +88,25 @@ fn some<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Er
     if list.is_empty() { Err(serde::de::Error::custom("at least one is needed")) } else { Ok(list) }
 }
 
+/// A number that its type could not hold. The plan refuses those that are in range of the type only.
+fn whole<'de, D: Deserializer<'de>, T: TryFrom<i64>>(deserializer: D, least: u32, most: u64) -> Result<T, D::Error> {
+    let number = i64::deserialize(deserializer)?;
+    let refused = || serde::de::Error::custom(format_args!("`{number}`: allowed is {least} to {most}"));
+    T::try_from(number).map_err(|_| refused())
+}
+
+fn flows<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    whole(deserializer, 1, MAX_FLOWS.into())
+}
+
+fn reps<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    whole(deserializer, 1, MAX_REPS.into())
+}
+
+fn seed<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+    whole(deserializer, 0, MAX_SEED)
+}
+
 macro_rules! scenario {
     ($($part:ident { $({
         $(#[doc = $doc:literal])+
@@ -114,13 +134,13 @@ macro_rules! scenario {
                 pub $field: Vec<String>,
             )+)+)+
             /// Number of measured flows of each cell whose arrival does not specify it.
-            #[serde(default = "default_flows")]
+            #[serde(default = "default_flows", deserialize_with = "flows")]
             pub flows: u32,
             /// Repetitions.
-            #[serde(default = "default_reps")]
+            #[serde(default = "default_reps", deserialize_with = "reps")]
             pub reps: u32,
             /// Master seed.
-            #[serde(default = "default_seed")]
+            #[serde(default = "default_seed", deserialize_with = "seed")]
             pub seed: u64,
             /// Whether the client sends a hint of its bandwidth.
             #[serde(default = "default_hint")]
@@ -239,7 +259,7 @@ impl Scenario {
     /// Reads a scenario from its text.
     pub fn from_text(text: &str) -> Result<Self, ScenarioError> {
         toml::from_str(text).map_err(|error| ScenarioError::Invalid {
-            message: names::suggested(error.message()),
+            message: plain(&names::suggested(error.message())),
             span: error.span(),
             text: text.to_owned(),
         })
@@ -422,8 +442,8 @@ impl Scenario {
     }
 }
 
-/// Reads every entry of a list, or the default of its key. Entries must differ. Space around an entry does not count:
-/// two entries that differ only in space would be two cells of one name.
+/// Reads every entry of a list, or the default of its key. Entries must differ in more than their spelling: two
+/// spellings of one value would be two cells that are the same.
 pub(super) fn each<T>(
     field: &str,
     texts: &[String],
@@ -439,7 +459,14 @@ pub(super) fn each<T>(
             return Err(InputError::new(field, text, "given twice"));
         }
     }
-    texts.iter().map(|text| read(text.trim())).collect()
+    let values = texts.iter().map(|text| read(text.trim())).collect::<Result<_, _>>()?;
+    let meanings: Vec<String> = texts.iter().map(|text| canonical(text)).collect();
+    for (place, text) in texts.iter().enumerate() {
+        if let Some(earlier) = meanings[..place].iter().position(|earlier| *earlier == meanings[place]) {
+            return Err(InputError::new(field, text, format!("given twice: `{}` is the same", texts[earlier].trim())));
+        }
+    }
+    Ok(values)
 }
 
 #[cfg(test)]
@@ -561,6 +588,55 @@ mod tests {
         let text = "link = [\"lte\", \" lte\"]\nsize = [\"1MB\"]\nscheme = [\"hystart\"]";
         let error = Scenario::from_text(text).unwrap().plan(Path::new(".")).unwrap_err();
         assert!(error.problem.contains("twice"), "{error}");
+    }
+
+    #[test]
+    fn numbers_say_what_is_allowed() {
+        let error = |line: &str| {
+            let text = format!("link = [\"lte\"]\nsize = [\"1MB\"]\nscheme = [\"hystart\"]\n{line}");
+            Scenario::from_text(&text).unwrap_err().to_string()
+        };
+        for (line, told) in [
+            ("reps = -1", "`-1`: allowed is 1 to 100000"),
+            ("flows = 99999999999", "`99999999999`: allowed is 1 to 10000"),
+            ("seed = -1", "`-1`: allowed is 0 to 9223372036854775807"),
+            ("reps = 2.5", "floating point `2.5`: allowed is a whole number"),
+            ("hint = \"yes\"", "string \"yes\": allowed is true or false"),
+            ("title = 3", "integer `3`: allowed is a text"),
+        ] {
+            assert_eq!(error(line), told);
+        }
+    }
+
+    #[test]
+    fn spellings_of_one_value_are_the_same() {
+        let plan = |more: &str| {
+            let text = "link = [\"lte\"]\nsize = [\"1MB\"]\nscheme = [\"hystart\"]";
+            let (key, _) = more.split_once(' ').unwrap();
+            let other = |line: &&str| !line.starts_with(key);
+            let text: String = text.lines().filter(other).map(|line| format!("{line}\n")).collect();
+            Scenario::from_text(&format!("{text}{more}")).unwrap().plan(Path::new("."))
+        };
+        for (more, same) in [
+            ("aqm = [\"cake\", \"codel\", \"CAKE\"]", "cake"),
+            ("aqm = [\"cake\", \"cake:\"]", "cake"),
+            ("aqm = [\"fq_codel\", \"fq-codel\"]", "fq_codel"),
+            ("scheme = [\"slow-start\", \"Slow-Start\"]", "slow-start"),
+            ("scheme = [\"slow-start:iw=4,spread=true\", \"slow-start:spread=true,IW=4\"]", "slow-start:iw=4"),
+            ("avoidance = [\"reno\", \"Reno\"]", "reno"),
+            ("competitor = [\"none\", \"None\"]", "none"),
+            ("competitor = [\"none\", \"none:\"]", "none"),
+            ("transport = [\"model-tcp\", \"Model_TCP\"]", "model-tcp"),
+            ("link = [\"lte\", \"LTE\"]", "lte"),
+            ("size = [\"1MB\", \"1mb\"]", "1MB"),
+            ("idle = [\"keep\", \"Keep\"]", "keep"),
+        ] {
+            let error = plan(more).unwrap_err();
+            assert_eq!(Some(&*error.field), more.split(' ').next());
+            assert!(error.problem.contains(&format!("given twice: `{same}")), "{more}: {error}");
+        }
+        // The same with its default written is no slip of the fingers.
+        assert!(plan("aqm = [\"codel\", \"codel:target=5ms\"]").is_ok());
     }
 
     #[test]

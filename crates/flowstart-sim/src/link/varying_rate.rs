@@ -93,34 +93,31 @@ pub struct RateCurve {
 impl RateCurve {
     /// The rate at `now`.
     pub fn at(&self, now: Timestamp) -> Rate {
-        self.in_step(self.steps.at(now))
+        self.in_step(self.steps.at(now), &mut Draws::default())
     }
 
     /// The time when `amount` has left if it is sent without pause from `start` on.
     pub fn finish_after(&self, start: Timestamp, amount: Bytes) -> Timestamp {
-        let (mut now, mut left) = (start, work(amount));
+        let (mut now, mut left, mut draws) = (start, work(amount), Draws::default());
         loop {
             let step = self.steps.at(now);
-            match carry(now, &mut left, self.in_step(step), self.steps.end(step)) {
+            match carry(now, &mut left, self.in_step(step, &mut draws), self.steps.end(step)) {
                 Some(finished) => return finished,
                 None => now = self.steps.end(step),
             }
         }
     }
 
-    fn in_step(&self, step: u64) -> Rate {
-        let uniform = |step: u64, role| noise(self.seed, role, step);
+    fn in_step(&self, step: u64, draws: &mut Draws) -> Rate {
         let factor = match self.rate.variation {
-            Variation::Steps { spread, .. } => 1.0 + spread * (2.0 * uniform(step, 0) - 1.0),
+            Variation::Steps { spread, .. } => 1.0 + spread * (2.0 * noise(self.seed, 0, step) - 1.0),
             Variation::Fading { deviation, .. } => {
                 let memory = libm::exp(-1.0 / STEPS as f64);
+                draws.advance(step, self.seed);
                 let (mut sum, mut weight, mut age) = (0.0, 1.0, 0);
                 while weight > NEGLIGIBLE {
-                    // Box and Muller; steps before the run's first have numbers too.
-                    let step = step.wrapping_sub(age);
-                    let (radius, angle) = (1.0 - uniform(step, 1), uniform(step, 2));
-                    sum +=
-                        weight * libm::sqrt(-2.0 * libm::log(radius)) * libm::cos(2.0 * core::f64::consts::PI * angle);
+                    let (radius, cosine) = draws.of(step.wrapping_sub(age));
+                    sum += weight * radius * cosine;
                     (weight, age) = (weight * memory, age + 1);
                 }
                 let normal = sum * libm::sqrt(1.0 - memory * memory);
@@ -130,6 +127,46 @@ impl RateCurve {
         };
         self.rate.mean.scale(factor.clamp(RANGE.0, RANGE.1)).max(Rate::from_bits_per_sec(1))
     }
+}
+
+/// The steps before a step that count for it, and that itself: NEGLIGIBLE is reached after 18.4 steps. A divisor of the
+/// number of all steps, as the first steps of a run follow those with the largest numbers.
+const REMEMBERED: usize = 32;
+
+/// What was drawn for the latest steps. A step follows the one before it, so each is drawn once and not for every step
+/// after it.
+#[derive(Clone, Debug, Default)]
+struct Draws {
+    /// The step that was drawn last; all before it are known that count for it.
+    newest: Option<u64>,
+    /// Radius and cosine of each, as in [`drawn`].
+    drawn: [(f64, f64); REMEMBERED],
+}
+
+impl Draws {
+    /// Draws what counts for a step.
+    fn advance(&mut self, step: u64, seed: u64) {
+        let missing = match self.newest {
+            Some(newest) if newest == step => 0,
+            Some(newest) if newest.wrapping_add(1) == step => 1,
+            _ => REMEMBERED as u64,
+        };
+        for age in 0..missing {
+            let step = step.wrapping_sub(age);
+            self.drawn[step as usize % REMEMBERED] = drawn(seed, step);
+        }
+        self.newest = Some(step);
+    }
+
+    fn of(&self, step: u64) -> (f64, f64) {
+        self.drawn[step as usize % REMEMBERED]
+    }
+}
+
+/// The factors of a step's normal number, by Box and Muller. Steps before the run's first have numbers too.
+fn drawn(seed: u64, step: u64) -> (f64, f64) {
+    let (radius, angle) = (1.0 - noise(seed, 1, step), noise(seed, 2, step));
+    (libm::sqrt(-2.0 * libm::log(radius)), libm::cos(2.0 * core::f64::consts::PI * angle))
 }
 
 /// What is left to send, in units of 1e-9 bits: a rate of a bit per second does one of them in a nanosecond.
@@ -154,11 +191,13 @@ pub(super) struct Varying {
     curve: RateCurve,
     /// The rate of the present step, and when that ends.
     present: (Rate, Timestamp),
+    /// Beside it, because other transmitters have nothing of that size.
+    draws: Box<Draws>,
 }
 
 impl Varying {
     pub(super) fn new(curve: RateCurve) -> Self {
-        Self { curve, present: (Rate::ZERO, Timestamp::ZERO) }
+        Self { curve, present: (Rate::ZERO, Timestamp::ZERO), draws: Box::default() }
     }
 
     /// The time when a packet of `size` that starts now has left.
@@ -168,7 +207,7 @@ impl Varying {
         loop {
             if now >= self.present.1 {
                 let step = self.curve.steps.at(now);
-                self.present = (self.curve.in_step(step), self.curve.steps.end(step));
+                self.present = (self.curve.in_step(step, &mut self.draws), self.curve.steps.end(step));
             }
             let (rate, end) = self.present;
             match carry(now, &mut left, rate, end) {
@@ -251,6 +290,17 @@ mod tests {
             // Each packet's end is rounded up to a nanosecond, so the limit stays a limit.
             let late = now.as_nanos().checked_sub(at_once.as_nanos()).expect("not before the limit");
             assert!(late <= u64::from(packets) * 4, "{late}");
+        }
+    }
+
+    #[test]
+    fn a_rate_is_the_same_in_whatever_order_steps_are_asked_for() {
+        let curve = curve(RADIO, 9);
+        let mut draws = Draws::default();
+        // One after the other, some left out, back, and the first of all.
+        let steps = (0..100).chain([103, 104, 200, 150, 151, 151, 0]).chain(1..20);
+        for step in steps {
+            assert_eq!(curve.in_step(step, &mut draws), curve.in_step(step, &mut Draws::default()), "{step}");
         }
     }
 

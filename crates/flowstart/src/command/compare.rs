@@ -76,6 +76,7 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let mut scenario = arguments.setup.scenario();
     arguments.axes.write(&mut scenario);
     let mut study = Study::new(scenario, Path::new("."))?;
+    arguments.results.check_folder(&study.plan)?;
     study.notes = mixed(&study.scenario, &study.plan, "give --avoidance to choose");
-    perform(&study, &arguments.results, false)
+    perform(&study, &arguments.results)
 }

@@ -41,7 +41,7 @@ pub(crate) struct Arguments {
     scheme: Vec<String>,
     #[command(flatten)]
     selection: Selection,
-    /// Which flow of several. They count from 0 in the order in which they start.
+    /// Which flow of several, 0 to 7. They count from 0 in the order in which they start.
     #[arg(long, value_name = "N", default_value_t = 0)]
     flow: u32,
     /// Print JSON instead of a table.

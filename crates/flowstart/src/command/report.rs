@@ -16,6 +16,7 @@ use flowstart_validate::table1;
 
 use crate::command::run::jobs;
 use crate::failure::Failure;
+use crate::interruption::leaves_nothing_half_written;
 use crate::output::{Bars, number, print};
 
 /// Rows up to which the table has all cells; of more it has those that changed.
@@ -52,6 +53,10 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if let Some(file) = arguments.out.as_ref().filter(|file| file.symlink_metadata().is_ok()) {
         return Err(Failure::Input(format!("--out `{}`: exists; nothing was overwritten", file.display())));
     }
+    if let Some(file) = &arguments.out {
+        Failure::without_folder("--out", file)?;
+    }
+    leaves_nothing_half_written();
     let folder = Stored::read(&arguments.folder).map_err(Failure::Input)?;
     match &arguments.after {
         None => again(&folder, arguments),
@@ -73,19 +78,21 @@ fn again(stored: &Stored, arguments: &Arguments) -> Result<ExitCode, Failure> {
 /// Compares two folders.
 fn compare(before: &Stored, after: &Stored, arguments: &Arguments) -> Result<ExitCode, Failure> {
     let report = changes(before, after, arguments.across_versions).map_err(Failure::Input)?;
-    if let Some(file) = &arguments.out {
+    let page = |file: &PathBuf| {
         let html = flowstart_report::render_changes(&report).map_err(|error| Failure::Other(error.to_string()))?;
-        write(file, &html)?;
-    }
+        write(file, &html)
+    };
+    // The answer is worth as much if the page cannot be written.
+    let written = arguments.out.as_ref().map(page).transpose();
     for note in &report.notes {
         tell!("note: {note}");
     }
     let mut text = format!("{}\n\n{}\n", report.answer.join("\n"), table(&report));
-    if let Some(file) = &arguments.out {
+    if let Some(file) = arguments.out.as_ref().filter(|_| written.is_ok()) {
         text += &format!("\nReport: {}\n", file.display());
     }
     print(&text)?;
-    Ok(ExitCode::SUCCESS)
+    written.map(|_| ExitCode::SUCCESS)
 }
 
 fn write(file: &Path, html: &str) -> Result<(), Failure> {

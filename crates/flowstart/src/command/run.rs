@@ -7,17 +7,20 @@ use std::sync::OnceLock;
 use clap::Args;
 use flowstart_core::spec::names;
 use flowstart_lab::experiment::{MOST_JOBS, run_count};
-use flowstart_lab::perform::{self, Folder, Performed, Precision, Provenance, Sink};
+use flowstart_lab::perform::{self, Folder, Performed, Precision, Progress, Provenance, Sink};
 use flowstart_lab::results::flows::Row;
+use flowstart_lab::results::folder::ExperimentError;
 use flowstart_lab::results::journal;
 use flowstart_lab::study::Study;
 use flowstart_lab::study::plan::Plan;
 use flowstart_lab::study::scenario::{MAX_REPS, Scenario, ScenarioError};
 use flowstart_lab::study::shipped::{RECORDINGS_SOURCE, SHIPPED, missing_recordings};
+use flowstart_lab::trace::observe::{Kept, Wanted};
 use flowstart_report::PublishedTable;
 use flowstart_validate::table1;
 
 use crate::failure::{FAILED, Failure};
+use crate::interruption::leaves_nothing_half_written;
 use crate::output;
 
 #[derive(Debug, Args)]
@@ -38,9 +41,6 @@ pub(crate) struct Arguments {
     sampling: Sampling,
     #[command(flatten)]
     results: Results,
-    /// Go on with an interrupted run in the same folder, with --precision too.
-    #[arg(long, requires = "out")]
-    resume: bool,
 }
 
 /// Number of repetitions and the seed; shared with `compare` and `trace`.
@@ -64,6 +64,9 @@ pub(crate) struct Results {
     /// manifest.json and report.html.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Go on with an interrupted run in the same folder, with --precision too.
+    #[arg(long, requires = "out")]
+    resume: bool,
     /// Print summary.json instead of a table.
     #[arg(long)]
     json: bool,
@@ -71,7 +74,7 @@ pub(crate) struct Results {
     ///
     /// Repetitions are added to those of --reps until half the interval of every comparison is at most this part of its
     /// speed-up. Without a comparison the mean completion times have to be as precise.
-    #[arg(long, value_name = "P", value_parser = precision)]
+    #[arg(long, value_name = "P", value_parser = precision, allow_hyphen_values = true)]
     precision: Option<f64>,
     /// Most repetitions of --precision.
     #[arg(long, value_name = "N", requires = "precision", default_value_t = perform::MOST_REPS)]
@@ -79,6 +82,16 @@ pub(crate) struct Results {
 }
 
 impl Results {
+    /// Refuses a folder with an interrupted run of this experiment, which nobody asked to go on with.
+    pub(crate) fn check_folder(&self, plan: &Plan) -> Result<(), Failure> {
+        let Some(folder) = self.out.as_ref().filter(|folder| !self.resume && journal::is_interrupted(folder, plan))
+        else {
+            return Ok(());
+        };
+        let problem = "holds an interrupted run of this experiment; --resume goes on with it";
+        Err(Failure::Input(format!("--out `{}`: {problem}", folder.display())))
+    }
+
     /// The precision that is asked for.
     fn precision(&self, study: &Study) -> Result<Option<Precision>, Failure> {
         let Some(relative) = self.precision else { return Ok(None) };
@@ -130,16 +143,9 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
         }
         Failure::field(&file, text, &error)
     })?;
-    if let Some(folder) = &arguments.results.out
-        && !arguments.resume
-        && journal::is_interrupted(folder, &study.plan)
-    {
-        let out = folder.display();
-        let problem = "holds an interrupted run of this experiment; --resume goes on with it";
-        return Err(Failure::Input(format!("--out `{out}`: {problem}")));
-    }
+    arguments.results.check_folder(&study.plan)?;
     study.notes = mixed(&study.scenario, &study.plan, "set avoidance in the scenario to choose");
-    perform(&study, &arguments.results, arguments.resume)
+    perform(&study, &arguments.results)
 }
 
 /// A scenario that was read.
@@ -194,8 +200,41 @@ pub(crate) fn mixed(scenario: &Scenario, plan: &Plan, advice: &str) -> Vec<Strin
     vec![note]
 }
 
+/// A folder of results whose failure at the end is kept for later: the rows are there, and their answer is worth as
+/// much if a file cannot be written.
+struct Written<'a> {
+    folder: Folder<'a>,
+    problem: Option<ExperimentError>,
+}
+
+impl Sink for Written<'_> {
+    fn open(&mut self, study: &Study, most: u32, progress: &dyn Progress) -> Result<Vec<Row>, ExperimentError> {
+        self.folder.open(study, most, progress)
+    }
+
+    fn wanted(&self, study: &Study) -> Wanted {
+        self.folder.wanted(study)
+    }
+
+    fn add(&self, rows: &[Row], progress: &dyn Progress) {
+        self.folder.add(rows, progress);
+    }
+
+    fn close(
+        &mut self,
+        study: &Study,
+        performed: &Performed,
+        kept: Kept,
+        jobs: usize,
+        progress: &dyn Progress,
+    ) -> Result<(), ExperimentError> {
+        self.problem = self.folder.close(study, performed, kept, jobs, progress).err();
+        Ok(())
+    }
+}
+
 /// Performs a study, writes its folder and shows the result.
-pub(crate) fn perform(study: &Study, results: &Results, resume: bool) -> Result<ExitCode, Failure> {
+pub(crate) fn perform(study: &Study, results: &Results) -> Result<ExitCode, Failure> {
     let table = OnceLock::new();
     let published = |plan: &Plan, rows: &[Row]| {
         let is_published = study.scenario.published.as_deref() == Some("blitzstart-table1");
@@ -211,13 +250,26 @@ pub(crate) fn perform(study: &Study, results: &Results, resume: bool) -> Result<
     );
     let provenance =
         Provenance { version: env!("CARGO_PKG_VERSION").to_owned(), command: command_line(), host: host() };
+    leaves_nothing_half_written();
     let mut nowhere = ();
-    let mut folder = results.out.clone().map(|path| Folder::new(path, resume, provenance, &published));
+    let mut folder = results
+        .out
+        .clone()
+        .map(|path| Written { folder: Folder::new(path, results.resume, provenance, &published), problem: None });
     let sink: &mut dyn Sink = folder.as_mut().map_or(&mut nowhere as &mut dyn Sink, |folder| folder);
     let precision = results.precision(study)?;
-    let performed = perform::perform(study, sink, precision, results.jobs, &output::Bars::default())?;
-    show(study, results, &performed, published(&study.plan, &performed.rows).as_ref())?;
+    let bars = output::Bars::default();
+    let performed = perform::perform(study, sink, precision, results.jobs, &bars)?;
+    // A message that still waits would stand in the answer.
+    drop(bars);
+    let problem = folder.and_then(|folder| folder.problem);
+    let report = results.out.as_ref().filter(|_| problem.is_none()).map(|folder| folder.join("report.html"));
+    let shown = show(study, results, &performed, published(&study.plan, &performed.rows).as_ref(), report.as_deref());
     report_failures(&performed.rows);
+    if let Some(problem) = problem {
+        return Err(problem.into());
+    }
+    shown?;
     let failed = performed.rows.iter().any(Row::failed);
     Ok(if failed { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
 }
@@ -227,6 +279,7 @@ fn show(
     results: &Results,
     performed: &Performed,
     published: Option<&PublishedTable>,
+    report: Option<&Path>,
 ) -> Result<(), Failure> {
     let Performed { summary, .. } = performed;
     if results.json {
@@ -245,8 +298,8 @@ fn show(
         }
         None => text += &output::cells(&study.plan, summary),
     }
-    if let Some(folder) = &results.out {
-        text += &format!("\nReport: {}\n", folder.join("report.html").display());
+    if let Some(report) = report {
+        text += &format!("\nReport: {}\n", report.display());
     }
     output::print(&text)
 }

@@ -1,7 +1,7 @@
 //! `flowstart trace`.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -23,6 +23,7 @@ use crate::command::axes::Axes;
 use crate::command::compare::Setup;
 use crate::command::run::{command_line, host, mixed};
 use crate::failure::{FAILED, Failure};
+use crate::interruption::leaves_nothing_half_written;
 use crate::output::print;
 
 /// The table of events.
@@ -31,6 +32,8 @@ const TABLE: &str = "trace.csv";
 const PAGE: &str = "trace.html";
 /// Why `--pcap` does not go with several schemes.
 const ONE_CAPTURE: &str = "--pcap has the packets of one run; give one --scheme, or --out for a capture of each";
+/// What a user waits for.
+const WRITES: &str = "simulating and writing the trace";
 /// Most characters of a scheme in the name of a file.
 const LONGEST_STEM: usize = 60;
 
@@ -143,12 +146,17 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if arguments.pcap.is_some() && cells.len() > 1 {
         return Err(Failure::Input(ONE_CAPTURE.into()));
     }
+    // The folder of --out may be new.
+    if let Some(file) = arguments.pcap.as_ref().filter(|file| file.parent() != arguments.out.as_deref()) {
+        Failure::without_folder("--pcap", file)?;
+    }
     let _occupied = arguments.out.as_ref().map(|folder| folder::prepare_folder(folder, false)).transpose()?;
     if let Some(file) = &arguments.pcap
         && file.exists()
     {
         return Err(Failure::Input(format!("--pcap {}: exists already, and nothing is overwritten", file.display())));
     }
+    leaves_nothing_half_written();
     let traced = Traced { plan: &plan, cells: &cells, rep, variables: arguments.variables };
     match (&arguments.out, &arguments.pcap) {
         (Some(folder), pcap) => traced.write_folder(folder, pcap.as_deref()),
@@ -183,6 +191,7 @@ impl Traced<'_> {
         let [cell] = self.cells else {
             return Err(Failure::Input(ONE_CAPTURE.into()));
         };
+        let _waiting = Waiting::begin(WRITES);
         let (growing, out) = GrowingFile::create(file)?;
         let outputs = Outputs { pcapng: Some(Box::new(out)), ..Outputs::default() };
         let run = export(self.plan, cell, self.rep, outputs).map_err(|failed| growing.refused(&failed.error))?;
@@ -192,6 +201,8 @@ impl Traced<'_> {
 
     /// Only the events, to stdout.
     fn write_table(&self) -> Result<ExitCode, Failure> {
+        // Rows on a terminal are a sign of life themselves.
+        let _waiting = (!io::stdout().is_terminal()).then(|| Waiting::begin(WRITES));
         let mut outcomes = Vec::new();
         for (place, cell) in self.cells.iter().enumerate() {
             let csv: Option<Sink> = Some(Box::new(io::stdout()));
@@ -208,7 +219,7 @@ impl Traced<'_> {
 
     /// Writes all files into the folder, and the packets to another file if there is one.
     fn write_folder(&self, folder: &Path, pcap: Option<&Path>) -> Result<ExitCode, Failure> {
-        let _waiting = Waiting::begin("simulating and writing the trace");
+        let waiting = Waiting::begin(WRITES);
         let (csv, csv_out) = GrowingFile::create(&folder.join(TABLE))?;
         let stems = self.stems();
         let mut runs = Vec::new();
@@ -236,12 +247,17 @@ impl Traced<'_> {
         }
         csv.complete()?;
         let (html, answer) = self.page(&runs, &stems, folder)?;
-        folder::write_file(&folder.join(PAGE), |out| out.write_all(html.as_bytes()))?;
-        if let (Some(file), Some(stem)) = (pcap, stems.first()) {
+        let page = folder.join(PAGE);
+        let mut written = folder::write_file(&page, |out| out.write_all(html.as_bytes()));
+        // The answer is worth as much if the page cannot be written.
+        let place = if written.is_ok() { format!("Page: {}\n", page.display()) } else { String::new() };
+        if let (Ok(()), Some(file), Some(stem)) = (&written, pcap, stems.first()) {
             let packets = folder.join(format!("{stem}.pcapng"));
-            folder::write_file(file, |out| io::copy(&mut File::open(&packets)?, out).map(|_| ()))?;
+            written = folder::write_file(file, |out| io::copy(&mut File::open(&packets)?, out).map(|_| ()));
         }
-        print(&format!("{}\nPage: {}\n", answer.join(" "), folder.join(PAGE).display()))?;
+        drop(waiting);
+        print(&format!("{}\n{place}", answer.join(" ")))?;
+        written?;
         Ok(code(&runs.into_iter().flat_map(|run| run.outcomes).collect::<Vec<_>>()))
     }
 

@@ -480,6 +480,10 @@ mod tests {
             ("rate=25mbit,rtt=50ms,rate_steps=99%/1s", "up to 95%"),
             ("rate=25mbit,rtt=50ms,rate_steps=50%/1us", "1ms to 1000s"),
             ("rate=25mbit,rtt=50ms,rate_varies=200%/1s", "0 to 1"),
+            (
+                "rate=1kbit,rtt=10ms,rate_varies=50%/479ms",
+                "a packet takes 12s at 1kbit, and TIME is 479ms; allowed is 480ms",
+            ),
             ("rate=25mbit,rtt=50ms,rate_varies=40%/1s,rate_steps=50%/1s", "not both"),
             ("rate=25mbit,rtt=50ms,rate_varies=40%/1s,burst=30KB", "rate_steps and rate_varies"),
             ("rate=25mbit,rtt=50ms,rtt_steps=20s/15s", "up to 10s"),

@@ -135,6 +135,7 @@ fn read(spec: &mut Spec<'_>, noise: bool, directory: &Path) -> Result<Link, Inpu
         return Err(spec.refused(names::unknown(key, spec.asked(), "`flowstart list link-options` shows all")));
     }
     let rate = rate.ok_or_else(|| spec.refused("rate: missing; a link needs rate=... or trace=FILE"))?;
+    varies.check(spec, rate)?;
     let (trace_file, trace) = trace.map(|recording| (recording.file, recording.trace)).unzip();
     let (up_trace_file, up_trace) = up_trace.map(|recording| (recording.file, recording.trace)).unzip();
     let link = Link {

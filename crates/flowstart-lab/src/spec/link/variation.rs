@@ -6,7 +6,7 @@
 
 use flowstart_core::spec::Fraction;
 use flowstart_core::time::Duration;
-use flowstart_core::units::Rate;
+use flowstart_core::units::{Bytes, Rate};
 use flowstart_sim::link::varying_rate::{RateCurve, Variation, VaryingRate};
 use flowstart_sim::link::wire::DelaySteps;
 
@@ -14,6 +14,9 @@ use super::super::{InputError, Spec};
 
 /// Shortest and longest time between two changes.
 const EVERY: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(1_000_000));
+/// A packet in whose transmission fading may pass away so many times.
+const PACKET: Bytes = Bytes::new(1500);
+const MOST_TIMES: u64 = 25;
 /// Largest spread of steps, as a part of the mean.
 const LARGEST_SPREAD: f64 = 0.95;
 /// Longest extra delay.
@@ -55,6 +58,22 @@ impl Varies {
             Ok(DelaySteps { amplitude, every: time(every)? })
         })?;
         Ok(Self { rate: steps.or(fading), delay, seed: None })
+    }
+
+    /// Refuses fading that is over many times while one packet leaves: it has no effect, and takes long to compute.
+    pub(super) fn check(&self, spec: &Spec<'_>, rate: Rate) -> Result<(), InputError> {
+        let least = rate.time_for(PACKET) / MOST_TIMES;
+        match self.rate {
+            Some(Variation::Fading { memory, .. }) if memory < least => {
+                let problem = format_args!(
+                    "a packet takes {} at {rate}, and TIME is {memory}; allowed is {least} to {}",
+                    rate.time_for(PACKET),
+                    EVERY.1
+                );
+                Err(spec.refused_value("rate_varies", problem))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The mean extra delay of a round trip: each step draws evenly from none to the largest.

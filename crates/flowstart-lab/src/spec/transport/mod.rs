@@ -16,7 +16,8 @@ use flowstart_core::spec::names;
 use flowstart_sim::transport::policy::Protocol;
 use flowstart_sim::transport::profile::{PROFILES, Profile};
 
-use super::algorithm::toml_value;
+use super::algorithm::{toml_value, unknown_field, unknown_key, unreadable};
+use super::form::Key;
 use super::{InputError, Spec, Written};
 
 mod policies;
@@ -50,8 +51,27 @@ pub const BOTH: &str = "both";
 /// The transports that [`BOTH`] names.
 pub const OF_BOTH: [&str; 2] = ["model-quic", "quic"];
 
+/// The key that chooses a profile.
+const PROFILE: Key = Key::new("profile", "a name", "the profile that the others override", "rfc9002; TCP: tcp-linux");
+/// What profiles have that is no policy: the name before the colon says it, and the keys of `--avoidance`.
+const NOT_FOR_USERS: [&str; 2] = ["protocol", "other_avoidances"];
+
 /// The names users write.
 const NAMES: [&str; 3] = ["model-quic", "model-tcp", "quic"];
+
+/// The protocol of a model, and the profile that it has unless another one is chosen.
+fn model(name: &str) -> Option<(Protocol, &'static str)> {
+    match names::find(name, &NAMES)? {
+        "model-quic" => Some((Protocol::Quic, "rfc9002")),
+        "model-tcp" => Some((Protocol::Tcp, "tcp-linux")),
+        _ => None,
+    }
+}
+
+/// The profile of a model for which none is chosen.
+pub fn default_profile(name: &str) -> Option<&'static str> {
+    model(name).map(|(_, profile)| profile)
+}
 
 impl Transport {
     /// Reads a transport.
@@ -61,11 +81,10 @@ impl Transport {
     /// Unreadable input, policies that a simulation cannot run with, and keys that have no effect beside the others.
     pub fn parse(field: &str, text: &str) -> Result<Self, InputError> {
         let mut spec = Spec::parse(field, text)?;
-        let (protocol, default) = match names::find(spec.name(), &NAMES) {
-            Some("model-quic") => (Protocol::Quic, "rfc9002"),
-            Some("model-tcp") => (Protocol::Tcp, "tcp-linux"),
-            Some(_) => return stack::read(&mut spec),
-            None => {
+        let (protocol, default) = match (model(spec.name()), names::find(spec.name(), &NAMES)) {
+            (Some(model), _) => model,
+            (None, Some(_)) => return stack::read(&mut spec),
+            (None, None) => {
                 let name = spec.name();
                 let called = if name.is_empty() { spec.unasked().unwrap_or_default() } else { name };
                 let of_model = |profile: Profile| match profile.protocol {
@@ -78,7 +97,7 @@ impl Transport {
             }
         };
         let profiles: Vec<&str> = PROFILES.iter().map(|(name, _)| *name).collect();
-        let name = spec.value("profile")?.unwrap_or(default);
+        let name = spec.value(PROFILE.name)?.unwrap_or(default);
         let name = names::find(name, &profiles).unwrap_or(name);
         Self::of_profile(&spec, protocol, name, |_| Ok(()))
     }
@@ -105,21 +124,34 @@ impl Transport {
             spec.refused(format_args!("profile `{name}` is not one of {names}{meant}"))
         })?;
         let mut table = toml::Table::try_from(&profile).map_err(|error| spec.refused(error))?;
-        if spec.has("protocol") {
+        let [protocol_key, other_avoidances] = NOT_FOR_USERS;
+        if spec.has(protocol_key) {
             return Err(spec.refused(format_args!("the name before the colon, {}, says the protocol", spec.name())));
         }
-        if spec.has("other_avoidances") {
+        if spec.has(other_avoidances) {
             let problem = "other_avoidances is the profile's; allowed is --avoidance with keys of its own";
             return Err(spec.refused(problem));
         }
-        let keys = spec.rest()?;
-        let keys: Vec<(&str, &str)> = keys.iter().map(|(key, value)| (key.as_str(), *value)).collect();
+        let owned_keys = spec.rest()?;
+        let keys: Vec<(&str, &str)> = owned_keys.iter().map(|(key, value)| (key.as_str(), *value)).collect();
+        let before = table.clone();
         let named = receive_window::choose(&keys, &mut table).map_err(|problem| spec.refused(problem))?;
         for &(key, value) in keys.iter().filter(|(key, _)| Some(*key) != named) {
-            override_policy(&mut table, key, value).map_err(|problem| spec.refused(problem))?;
+            override_policy(&mut table, key, value, toml_value(value)).map_err(|problem| spec.refused(problem))?;
         }
-        let mut profile: Profile =
-            table.try_into().map_err(|error: toml::de::Error| spec.refused(names::suggested(error.message())))?;
+        let mut profile: Profile = table.try_into().map_err(|error: toml::de::Error| {
+            // A key within a group is listed with those of the group.
+            let is_policy = unknown_field(&error).is_some_and(|field| keys.iter().any(|(key, _)| *key == field));
+            let beside: &[Key] = if is_policy && spec.asked().contains(&PROFILE.name) { &[PROFILE] } else { &[] };
+            if let Some(problem) = unknown_key(&error, Vec::new, &NOT_FOR_USERS, beside) {
+                return spec.refused(problem);
+            }
+            unreadable(spec, &error, &owned_keys, |key, value| {
+                let (mut table, text) = (before.clone(), value.as_str().unwrap_or_default().to_owned());
+                override_policy(&mut table, key, &text, value).ok().filter(|()| Some(key) != named)?;
+                table.try_into::<Profile>().err()
+            })
+        })?;
         profile.startup = profile.resolved(profile.startup.clone());
         settle(&mut profile)
             .and_then(|()| policies::check(&profile))
@@ -134,19 +166,21 @@ impl Transport {
     }
 }
 
-/// Sets a policy, or with `none` removes it. `ack.every=1` reaches into the group `ack`.
-fn override_policy(table: &mut toml::Table, key: &str, value: &str) -> Result<(), String> {
+/// Sets a policy to the value of this text, or with `none` removes it. `ack.every=1` reaches into the group `ack`.
+fn override_policy(table: &mut toml::Table, key: &str, text: &str, value: toml::Value) -> Result<(), String> {
     let (target, key) = match key.split_once('.') {
         None => (table, key),
         Some((group, key)) => {
+            let groups: Vec<&str> = table.iter().filter(|(_, value)| value.is_table()).map(|(key, _)| &**key).collect();
+            let meant = names::suggestion(group, &groups);
             let target = table.get_mut(group).and_then(toml::Value::as_table_mut);
-            (target.ok_or_else(|| format!("`{group}` is not a group of policies"))?, key)
+            (target.ok_or_else(|| format!("`{group}` is not a group of policies{meant}"))?, key)
         }
     };
-    if value == "none" {
+    if text == "none" {
         target.remove(key);
     } else {
-        target.insert(key.to_owned(), toml_value(value));
+        target.insert(key.to_owned(), value);
     }
     Ok(())
 }

@@ -8,6 +8,7 @@
 //! | policies of a profile | those that the stack can follow | those of the profile `noq` |
 
 use flowstart_core::avoidance::AvoidanceConfig;
+use flowstart_core::spec::names;
 use flowstart_core::startup::StartupConfig;
 use flowstart_core::startup::quick_start::{self, OptionRoom};
 use flowstart_core::time::Duration;
@@ -129,8 +130,9 @@ pub(super) fn read(spec: &mut Spec<'_>) -> Result<Transport, InputError> {
         STACK_KEYS.contains(&group) || STACK_PACING.contains(&key) || STACK_ACK.contains(&key)
     };
     if let Some((key, _)) = spec.rest()?.into_iter().find(|(key, _)| !of_stack(key)) {
-        let allowed = [&OWN[..], &STACK_KEYS, &STACK_PACING, &STACK_ACK].concat().join(", ");
-        return Err(spec.refused(format_args!("`{key}` is not for the real stack; allowed is {allowed}")));
+        let all = [&OWN[..], &STACK_KEYS, &STACK_PACING, &STACK_ACK].concat();
+        let (meant, allowed) = (names::suggestion(&key, &all), all.join(", "));
+        return Err(spec.refused(format_args!("`{key}` is not for the real stack{meant}; allowed is {allowed}")));
     }
     let settle = |profile: &mut Profile| {
         if profile.opening == Opening::Sender {

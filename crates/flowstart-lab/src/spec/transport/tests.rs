@@ -198,3 +198,21 @@ fn wrong_names_list_what_exists() {
     assert!(error("model-quic:avoidance.beta=2").contains("avoidance.beta is 2; allowed is 0.1 to 0.99"));
     assert!(error("quick").contains("model-quic, model-tcp, quic"));
 }
+
+#[test]
+fn a_slip_in_a_policy_gets_the_policy_that_was_meant() {
+    let error = |text: &str| Transport::parse("--transport", text).unwrap_err().problem;
+    for (text, meant) in [
+        ("model-tcp:profil=tcp-linux", "`profil` (did you mean `profile`?), expected one of `opening`"),
+        ("model-tcp:dsak=true", "`dsak` (did you mean `dsack`?)"),
+        ("model-tcp:ack.evry=1", "`evry` (did you mean `every`?), expected one of `every`"),
+        ("model-tcp:akc.every=1", "`akc` is not a group of policies (did you mean `ack`?)"),
+        ("model-tcp:min_rto=0", "min_rto: `0` is not a duration"),
+        ("model-tcp:ack.every=x", "ack.every `x`: allowed is a whole number from 0 on"),
+    ] {
+        assert!(error(text).contains(meant), "{}", error(text));
+    }
+    assert!(error("model-tcp:nothing=1").ends_with("`, `profile`"), "{}", error("model-tcp:nothing=1"));
+    assert!(!error("model-tcp:nothing=1").contains("other_avoidances"));
+    assert!(!error("model-tcp:ack.nothing=1").contains("`profile`"), "{}", error("model-tcp:ack.nothing=1"));
+}

@@ -5,8 +5,10 @@
 //! is that of an end whose only RTT sample R is the handshake's: R + 4 * R / 2 (RFC 6298, section 2.2, RFC 9002,
 //! section 5.3), and twice as long after each repetition.
 //!
-//! Difference: a client of HTTP/3 would also wait for the server's `max_ack_delay`, as part of its probe timeout (RFC
-//! 9002, section 6.2.1).
+//! Differences: a client of HTTP/3 would also wait for the server's `max_ack_delay`, as part of its probe timeout (RFC
+//! 9002, section 6.2.1). The profile's `granularity`, the least that four times the variation counts for, is left out,
+//! though the timeout of its sender's data has it (`transport/tcp/mod.rs`). It matters where it is more than two RTTs:
+//! `tcp-linux` has 200 ms, so over 50 ms Linux repeats a request after 250 ms, and this model after 200 ms (`min_rto`).
 
 use flowstart_core::time::{Duration, Timestamp};
 

@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 
 use flowstart_core::aqm::QueueConfig;
 use flowstart_core::avoidance::AvoidanceConfig;
+use flowstart_core::spec::names;
 use flowstart_core::startup::StartupConfig;
 use flowstart_lab::experiment::run_count;
 use flowstart_lab::results::metric::Group;
 use flowstart_lab::results::row::METRICS;
 use flowstart_lab::spec::form::{Form, Key};
 use flowstart_lab::spec::link::{PRESETS, options};
-use flowstart_lab::spec::{SCHEME_KEYS, STACK, STACK_SUMMARY, application, aqm, competitor};
+use flowstart_lab::spec::{SCHEME_KEYS, STACK, STACK_SUMMARY, application, aqm, competitor, transport};
 use flowstart_lab::study::scenario::Scenario;
 use flowstart_lab::study::shipped::SHIPPED;
 use flowstart_sim::transport::policy::Protocol;
@@ -164,6 +165,27 @@ pub(super) fn of(what: What, folder: Option<&Path>) -> Result<Vec<Entry>, Failur
             .map(|metric| Entry { unit: Some(metric.unit.symbol()), ..Entry::new(metric.name, metric.meaning()) })
             .collect(),
     })
+}
+
+/// What users may write though lists show it only by what stands for it: congestion avoidance as a competitor, and
+/// transports with the profile that they have by default.
+pub(super) fn implied(what: What, name: &str) -> Option<Entry> {
+    match what {
+        What::Competitors => {
+            let config = AvoidanceConfig::defaults().into_iter().find(|config| names::is_same(config.name(), name))?;
+            let form = competitor::FORMS.iter().find(|form| form.name == competitor::AVOIDANCE)?;
+            let name = config.name();
+            let own = Entry::algorithm("avoidance", "competitor", &config, name, form.summary, config.reference());
+            let parameters = form.keys.iter().map(key).chain(own.parameters).collect();
+            Some(Entry { summary: form.summary.replace(competitor::AVOIDANCE, name), parameters, ..own })
+        }
+        What::Transports => {
+            let default = transport::default_profile(name)?;
+            let (name, about) = PROFILES.iter().find(|(name, _)| *name == default)?;
+            profile(name, about)
+        }
+        _ => None,
+    }
 }
 
 fn preset(preset: &flowstart_lab::spec::link::Preset) -> Entry {

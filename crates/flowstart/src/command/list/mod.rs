@@ -75,11 +75,14 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
                 .flatten()
                 .any(|one| names::is_same(one, name))
         };
-        let Some(place) = all.iter().position(is_named) else {
-            let allowed = format!("`flowstart list {}` shows all", arguments.what.word());
-            return Err(Failure::Input(names::unknown(name, &all, allowed)));
+        let entry = match all.iter().position(is_named) {
+            Some(place) => entries.swap_remove(place),
+            None => entries::implied(arguments.what, name).ok_or_else(|| {
+                let allowed = format!("`flowstart list {}` shows all", arguments.what.word());
+                Failure::Input(names::unknown(name, &all, allowed))
+            })?,
         };
-        entries = vec![entries.swap_remove(place)];
+        entries = vec![entry];
     }
     let text = if arguments.json {
         let list: Vec<_> = entries.iter().map(entries::Entry::json).collect();
