@@ -54,8 +54,9 @@ flowstart trace [OPTIONS] --link <LINK> --size <SIZE>
 Examples:
   flowstart trace --link dsl-fast --size 2MB --scheme blitzstart \\
     --competitor cubic --out results/trace
-  flowstart trace --link geo --size 20MB \\
-    --scheme slow-start search blitzstart --out results/overlay
+  flowstart trace --link geo --size 200MB --avoidance cubic \\
+    --scheme slow-start search:exit=drain,skipped_bins=fill \\
+    --transport model-quic:receive_window=256MB --out results/overlay
   flowstart trace --cell dsl-fast/taildrop/2MB/slow-start/cubic --rep 3 \\
     --from results/table1 --out results/trace
   flowstart trace --link 3g --size 70KB --scheme slow-start > packets.csv
