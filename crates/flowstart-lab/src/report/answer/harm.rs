@@ -149,13 +149,20 @@ pub(super) fn best_for_people(plan: &Plan, summary: &Summary, compared: &'static
             HarmIn::Score => format!("a worst second of {}", in_words(measure, value)),
             _ => format!("{} of its frames not shown", in_words(measure, value)),
         };
-        let named = |value: f64| texts.iter().zip(&values).find(|(_, own)| **own == value).map(|(text, _)| *text);
+        // Values that read the same are named together.
+        let named = |value: f64| {
+            let alike = |own: &f64| in_words(measure, *own) == in_words(measure, value);
+            let names: Vec<_> =
+                texts.iter().zip(&values).filter(|(_, own)| alike(own)).map(|(text, _)| *text).collect();
+            let is_or_are = if names.len() > 1 { "are" } else { "is" };
+            (names.join(" and "), is_or_are)
+        };
         if in_words(measure, best) == in_words(measure, worst) {
             return Some(format!("for the {who} all {} are alike, with {}", axis.plural, met(best)));
         }
-        let ends = [named(best)?, named(worst)?];
+        let ((best_names, are), (worst_names, _)) = (named(best), named(worst));
         let end = in_words(measure, worst);
-        Some(format!("for the {who} {} is best, with {} ({end} with {})", ends[0], met(best), ends[1]))
+        Some(format!("for the {who} {best_names} {are} best, with {} ({end} with {worst_names})", met(best)))
     });
     let clauses: Vec<String> = clauses.collect();
     (!clauses.is_empty()).then(|| clauses.join("; "))

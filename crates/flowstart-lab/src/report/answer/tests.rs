@@ -511,6 +511,8 @@ fn the_headline_beside_a_call_says_what_is_best_for_it() {
     let best = of(&["taildrop", "cake"], &[call]);
     assert!(best.contains("; for the call cake is best, with 0 % of its frames not shown ("), "{best}");
     assert!(best.ends_with(" with taildrop)."), "{best}");
+    let both = of(&["taildrop", "fq-codel", "cake"], &[call]);
+    assert!(both.contains("; for the call fq-codel and cake are best, with 0 % of its frames not shown ("), "{both}");
     // Other flows beside the call do not hide it.
     assert!(of(&["taildrop"], &["cubic", call]).contains("; for the call "));
 }
