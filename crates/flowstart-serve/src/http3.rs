@@ -5,6 +5,11 @@
 //!
 //! If the peer opened a stream, finishing it waits until the peer has acknowledged all of it. So a server learns when a
 //! response has arrived, and a shutdown does not cut off data in flight.
+//!
+//! h3 keeps a frame until all of it is here, and looks at its size afterwards. So what arrives passes [`frames`] first:
+//! a peer that announces a frame beyond the bound loses its connection before anything of the frame is kept.
+
+mod frames;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -16,6 +21,8 @@ use h3::error::Code;
 use h3::quic::{self, ConnectionErrorIncoming, StreamErrorIncoming, StreamId, WriteBuf};
 use noq::{ConnectionError, ReadError, StoppedError, VarInt, WriteError};
 use tokio_util::io::poll_read_buf;
+
+use self::frames::{Frames, TooLarge};
 
 /// Bytes that are read from a stream in one go.
 const READ_SIZE: usize = 64 << 10;
@@ -58,7 +65,7 @@ impl<B: Buf> quic::Connection<B> for Connection {
             let connection = connection.clone();
             Box::pin(async move { connection.accept_uni().await })
         }));
-        Poll::Ready(accepted.map(RecvStream::new).map_err(connection_error))
+        Poll::Ready(accepted.map(|stream| RecvStream::one_way(stream, connection.clone())).map_err(connection_error))
     }
 
     fn poll_accept_bidi(&mut self, context: &mut Context<'_>) -> Poll<Result<BidiStream<B>, ConnectionErrorIncoming>> {
@@ -67,7 +74,7 @@ impl<B: Buf> quic::Connection<B> for Connection {
             let connection = connection.clone();
             Box::pin(async move { connection.accept_bi().await })
         }));
-        Poll::Ready(accepted.map(|pair| BidiStream::new(pair, true)).map_err(connection_error))
+        Poll::Ready(accepted.map(|pair| BidiStream::new(pair, true, connection.clone())).map_err(connection_error))
     }
 
     fn opener(&self) -> Opener {
@@ -122,7 +129,7 @@ impl<B: Buf> quic::OpenStreams<B> for Opener {
             let connection = connection.clone();
             Box::pin(async move { connection.open_bi().await })
         }));
-        Poll::Ready(opened.map(|pair| BidiStream::new(pair, false)).map_err(stream_error))
+        Poll::Ready(opened.map(|pair| BidiStream::new(pair, false, connection.clone())).map_err(stream_error))
     }
 
     fn poll_open_send(&mut self, context: &mut Context<'_>) -> Poll<Result<SendStream<B>, StreamErrorIncoming>> {
@@ -146,8 +153,8 @@ pub(crate) struct BidiStream<B> {
 }
 
 impl<B> BidiStream<B> {
-    fn new((send, receive): Pair, confirm: bool) -> Self {
-        Self { send: SendStream::new(send, confirm), receive: RecvStream::new(receive) }
+    fn new((send, receive): Pair, confirm: bool, connection: noq::Connection) -> Self {
+        Self { send: SendStream::new(send, confirm), receive: RecvStream::two_way(receive, connection) }
     }
 }
 
@@ -267,12 +274,20 @@ impl<B: Buf> quic::SendStream<B> for SendStream<B> {
 /// The receiving direction of a stream.
 pub(crate) struct RecvStream {
     stream: noq::RecvStream,
+    connection: noq::Connection,
+    frames: Frames,
     buffer: BytesMut,
 }
 
 impl RecvStream {
-    fn new(stream: noq::RecvStream) -> Self {
-        Self { stream, buffer: BytesMut::new() }
+    /// Of a request.
+    fn two_way(stream: noq::RecvStream, connection: noq::Connection) -> Self {
+        Self { stream, connection, frames: Frames::of_request(), buffer: BytesMut::new() }
+    }
+
+    /// Begins with its type (RFC 9114, section 6.2).
+    fn one_way(stream: noq::RecvStream, connection: noq::Connection) -> Self {
+        Self { stream, connection, frames: Frames::of_typed_stream(), buffer: BytesMut::new() }
     }
 }
 
@@ -287,7 +302,14 @@ impl quic::RecvStream for RecvStream {
         let read = ready!(poll_read_buf(Pin::new(&mut self.stream), context, &mut self.buffer));
         Poll::Ready(match read {
             Ok(0) => Ok(None),
-            Ok(_) => Ok(Some(self.buffer.split().freeze())),
+            Ok(_) => match self.frames.pass(&self.buffer) {
+                Ok(()) => Ok(Some(self.buffer.split().freeze())),
+                Err(TooLarge) => {
+                    let reason = b"a frame is announced that is too large";
+                    self.connection.close(error_code(Code::H3_EXCESSIVE_LOAD.value()), reason);
+                    Err(stream_error(ConnectionError::LocallyClosed))
+                }
+            },
             Err(error) => Err(read_error(error)),
         })
     }

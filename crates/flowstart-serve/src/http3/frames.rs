@@ -1,0 +1,145 @@
+//! Where frames begin in an incoming stream, and how large they claim to be (RFC 9114, section 7.1).
+
+/// Largest frame besides those of content, which pass piece by piece.
+pub(super) const LARGEST: u64 = 64 << 10;
+/// Frames of content (RFC 9114, section 7.2.1).
+const DATA: u64 = 0;
+/// Streams of control frames (RFC 9114, section 6.2.1).
+const CONTROL: u64 = 0;
+
+/// A frame claims to be larger than [`LARGEST`].
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct TooLarge;
+
+/// Follows one stream.
+#[derive(Debug)]
+pub(super) struct Frames {
+    place: Place,
+    number: Number,
+}
+
+/// What the next byte belongs to.
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    /// The type of the stream.
+    StreamType,
+    /// The type of a frame.
+    Type,
+    /// The length of a frame of this type.
+    Length { of: u64 },
+    /// The payload of a frame, of which this much is missing.
+    Payload { left: u64 },
+    /// A stream without frames.
+    Frameless,
+}
+
+/// A variable-length integer (RFC 9000, section 16) that may arrive in parts.
+#[derive(Clone, Copy, Debug, Default)]
+struct Number {
+    value: u64,
+    /// Bytes that are missing; 0 before the first.
+    left: u8,
+}
+
+impl Number {
+    /// One more byte; the value after the last.
+    fn push(&mut self, byte: u8) -> Option<u64> {
+        if self.left == 0 {
+            *self = Self { value: (byte & 0x3f).into(), left: 1 << (byte >> 6) };
+        } else {
+            self.value = self.value << 8 | u64::from(byte);
+        }
+        self.left -= 1;
+        (self.left == 0).then_some(self.value)
+    }
+}
+
+impl Frames {
+    /// A stream that consists of frames.
+    pub(super) fn of_request() -> Self {
+        Self { place: Place::Type, number: Number::default() }
+    }
+
+    /// A stream whose type comes first. Only control streams consist of frames.
+    pub(super) fn of_typed_stream() -> Self {
+        Self { place: Place::StreamType, number: Number::default() }
+    }
+
+    /// The next bytes of the stream.
+    pub(super) fn pass(&mut self, mut bytes: &[u8]) -> Result<(), TooLarge> {
+        while let Some((&first, rest)) = bytes.split_first() {
+            match self.place {
+                Place::Frameless => return Ok(()),
+                Place::Payload { left } => {
+                    let here = left.min(bytes.len() as u64);
+                    let (_, after) = bytes.split_at(here as usize);
+                    self.place = if here == left { Place::Type } else { Place::Payload { left: left - here } };
+                    bytes = after;
+                    continue;
+                }
+                Place::StreamType | Place::Type | Place::Length { .. } => bytes = rest,
+            }
+            let Some(number) = self.number.push(first) else { continue };
+            self.place = match self.place {
+                Place::StreamType if number == CONTROL => Place::Type,
+                Place::Type => Place::Length { of: number },
+                Place::Length { of } if of != DATA && number > LARGEST => return Err(TooLarge),
+                Place::Length { .. } if number == 0 => Place::Type,
+                Place::Length { .. } => Place::Payload { left: number },
+                Place::StreamType | Place::Payload { .. } | Place::Frameless => Place::Frameless,
+            };
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A number in as many bytes as `exponent` says, at least as many as it needs.
+    fn number(value: u64, exponent: u32) -> Vec<u8> {
+        let needed = [0x3f, 0x3fff, 0x3fff_ffff, u64::MAX].iter().position(|most| value <= *most).unwrap() as u32;
+        let exponent = exponent.max(needed);
+        let bytes = (value | u64::from(exponent) << ((8 << exponent) - 2)).to_be_bytes();
+        bytes[8 - (1 << exponent)..].to_vec()
+    }
+
+    #[test]
+    fn announced_frames_are_bounded_and_content_is_not() {
+        // HEADERS (1) and SETTINGS (4) of 2^40 bytes, and DATA (0) of as many.
+        for (kind, of_request) in [(1, true), (4, false), (0x21, true)] {
+            let mut frames = if of_request { Frames::of_request() } else { Frames::of_typed_stream() };
+            let before = if of_request { vec![] } else { vec![0] };
+            let announced = [before, number(kind, 0), number(1 << 40, 3)].concat();
+            assert_eq!(frames.pass(&announced), Err(TooLarge), "{kind}");
+        }
+        let content = [number(0, 0), number(1 << 40, 3), vec![1; 9]].concat();
+        assert_eq!(Frames::of_request().pass(&content), Ok(()));
+        // A stream of QPACK's instructions has no frames.
+        assert_eq!(Frames::of_typed_stream().pass(&[2, 1, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff]), Ok(()));
+    }
+
+    proptest! {
+        /// However a stream is cut, exactly its first frame that is too large is found.
+        #[test]
+        fn pieces_do_not_matter(
+            sizes in prop::collection::vec((0_u64..6, 0_u64..70_000, 0_u32..4), 1..6),
+            piece in 1_usize..40_000,
+        ) {
+            let mut stream = Vec::new();
+            let mut is_fine = true;
+            for (kind, size, exponent) in sizes {
+                stream.extend(number(kind, exponent));
+                stream.extend(number(size, exponent));
+                is_fine &= kind == DATA || size <= LARGEST;
+                stream.resize(stream.len() + size as usize, 0xff);
+            }
+            let mut frames = Frames::of_request();
+            let passed = stream.chunks(piece).try_for_each(|bytes| frames.pass(bytes));
+            prop_assert_eq!(passed.is_ok(), is_fine);
+        }
+    }
+}
