@@ -20,6 +20,7 @@
 struct Readme;
 
 pub mod analyze;
+mod bounded;
 pub mod client;
 mod endpoint;
 mod hexadecimal;

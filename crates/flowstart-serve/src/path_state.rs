@@ -9,11 +9,14 @@ use flowstart_quic::Status;
 use flowstart_quic::careful_resume::{Measured, OpenError, Sealer};
 use flowstart_sensing::path_store::Prefixes;
 
-use crate::hexadecimal;
 use crate::tls::provider;
+use crate::{bounded, hexadecimal};
 
 /// The field of an answer's trailer in which a client gets its path state, in hexadecimal digits.
 pub(crate) const PATH_STATE: &str = "flowstart-path-state";
+
+/// Bytes that are read of a key's file: more than a key has, so one that is too long is told from a key.
+const LARGEST_KEY: u64 = 4096;
 
 /// Seals the measurements of connections; clients keep the sealed state and send it with the next connection.
 #[derive(Debug)]
@@ -29,7 +32,7 @@ impl Seal {
     ///
     /// Why the file holds no key.
     pub(crate) fn new(file: &Path) -> Result<Self, String> {
-        let key = std::fs::read(file).map_err(|error| format!("cannot be read: {error}"))?;
+        let key = bounded::read(file, LARGEST_KEY).map_err(|error| format!("cannot be read: {error}"))?;
         let sealer = Sealer::new(&key).map_err(|error| error.to_string())?;
         Ok(Self { sealer, prefixes: Prefixes::default() })
     }

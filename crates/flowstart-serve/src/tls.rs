@@ -11,6 +11,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, Serve
 use rustls::{ClientConfig, DigitallySignedStruct, KeyLogFile, RootCertStore, ServerConfig, SignatureScheme};
 use x509_parser::parse_x509_certificate;
 
+use crate::bounded;
 use crate::warnings::Warnings;
 
 /// How a server proves who it is.
@@ -61,6 +62,8 @@ pub enum TlsError {
     Failed(rustls::Error),
 }
 
+/// Largest file of certificates or keys; the authorities of a whole system take about 250 KB.
+const LARGEST_FILE: u64 = 16 << 20;
 /// The implementation of cryptography behind everything in this crate.
 static PROVIDER: LazyLock<Arc<CryptoProvider>> = LazyLock::new(|| Arc::new(rustls::crypto::ring::default_provider()));
 
@@ -73,13 +76,20 @@ fn unusable(file: &Path, problem: impl Into<String>) -> TlsError {
     TlsError::File { file: file.to_owned(), problem: problem.into() }
 }
 
+/// What a file of certificates or keys holds.
+fn content(file: &Path) -> std::io::Result<Vec<u8>> {
+    bounded::read(file, LARGEST_FILE)
+}
+
 fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     let read = |error: pem::Error| match error {
         pem::Error::Io(error) => unusable(file, format!("cannot be read: {error}")),
         pem::Error::NoItemsFound => unusable(file, "has no certificate; expected PEM with BEGIN CERTIFICATE"),
         other => unusable(file, format!("is no certificate in PEM: {other}")),
     };
-    let found: Vec<_> = CertificateDer::pem_file_iter(file).map_err(read)?.collect::<Result<_, _>>().map_err(read)?;
+    let found: Vec<_> = CertificateDer::pem_slice_iter(&content(file).map_err(|error| read(pem::Error::Io(error)))?)
+        .collect::<Result<_, _>>()
+        .map_err(read)?;
     if found.is_empty() {
         return Err(read(pem::Error::NoItemsFound));
     }
@@ -87,7 +97,8 @@ fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
 }
 
 fn private_key(file: &Path) -> Result<PrivateKeyDer<'static>, TlsError> {
-    PrivateKeyDer::from_pem_file(file).map_err(|error| match error {
+    let found = content(file).map_err(pem::Error::Io).and_then(|text| PrivateKeyDer::from_pem_slice(&text));
+    found.map_err(|error| match error {
         pem::Error::Io(error) => unusable(file, format!("cannot be read: {error}")),
         pem::Error::NoItemsFound => unusable(file, "has no private key; expected PEM with BEGIN PRIVATE KEY"),
         other => unusable(file, format!("is no private key in PEM: {other}")),

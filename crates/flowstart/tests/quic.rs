@@ -18,6 +18,9 @@ use rustls::pki_types::pem::PemObject;
 use serde_json::Value;
 use server::{Server, flowstart, lossy_path};
 
+/// A peer makes too much work (RFC 9114, section 8.1).
+const H3_EXCESSIVE_LOAD: u64 = 0x107;
+
 /// A certificate for localhost that ends in this year, and its key, in `folder`.
 fn certificate(folder: &Path, year: i32) -> [String; 2] {
     let key = rcgen::KeyPair::generate().unwrap();
@@ -153,6 +156,10 @@ fn bad_input_is_refused_with_what_is_allowed() {
         (&["--self-signed", "--launch-loss-limit", "0"], "above 0 to 1"),
         (&["--self-signed", "--connection-memory", "1KB"], "100KB to 4GB"),
         (&["--self-signed", "--handshake-time", "0ms"], "use 1ms or more"),
+        (&["--self-signed", "--stall", "0s"], "use 1ms or more"),
+        (&["--self-signed", "--idle", "0s"], "use 1ms or more"),
+        (&["--self-signed", "--max-connections", "0"], "use 1 or more"),
+        (&["--cert", "/dev/zero", "--key", &key], "/dev/zero: cannot be read"),
         (&["--self-signed", "--qlog", &format!("{garbage}/q")], "--qlog"),
     ];
     for (options, message) in cases {
@@ -162,6 +169,7 @@ fn bad_input_is_refused_with_what_is_allowed() {
     for (options, message) in [
         (["http://localhost/", "--json"], "use https://"),
         (["/x", "--json"], "use https://"),
+        (["https://localhost:99999/", "--json"], "its port is none of 0 to 65535"),
         (["https://localhost/", "--ca=/none"], "/none: cannot be read"),
         (["https://localhost/", "--connect=x"], "127.0.0.1:4433"),
         (["https://localhost/", "--receive-window=1KB"], "10KB to 4GB"),
@@ -374,8 +382,15 @@ fn a_hint_counts_as_far_as_the_policy_goes() {
     assert!(low <= capped, "{low:?} {capped:?}");
 }
 
-/// Connects to the server with these bytes behind the transport parameters, and stays for a moment.
-fn connect_with(server: &Server, cert: &str, encoded: &[u8]) -> Result<(), noq::ConnectionError> {
+/// Connects to the server with these bytes behind the transport parameters and this window for each stream, and does
+/// something with the connection.
+fn connected<T>(
+    server: &Server,
+    cert: &str,
+    encoded: &[u8],
+    window: u32,
+    act: impl AsyncFnOnce(&noq::Connection) -> T,
+) -> Result<T, noq::ConnectionError> {
     let mut roots = rustls::RootCertStore::empty();
     roots.add(CertificateDer::from_pem_file(cert).unwrap()).unwrap();
     let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -385,19 +400,142 @@ fn connect_with(server: &Server, cert: &str, encoded: &[u8]) -> Result<(), noq::
     let mut tls = tls.with_root_certificates(roots).with_no_client_auth();
     tls.alpn_protocols = vec![b"h3".to_vec()];
     let session = session::ClientConfig::new(tls).unwrap().with_encoded_parameters(encoded.to_vec());
-    let config = noq::ClientConfig::new(Arc::new(session));
+    let mut config = noq::ClientConfig::new(Arc::new(session));
+    let mut transport = noq::TransportConfig::default();
+    // Nothing ends for silence.
+    transport.keep_alive_interval(Some(Duration::from_millis(50))).stream_receive_window(window.into());
+    config.transport_config(Arc::new(transport));
     let address = server.url.strip_prefix("https://").unwrap().parse().unwrap();
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
         let endpoint = noq::Endpoint::client("127.0.0.1:0".parse().unwrap()).unwrap();
         let connection = endpoint.connect_with(config, address, "localhost").unwrap().await?;
-        tokio::time::sleep(Duration::from_millis(100)).await;
-        if let Some(reason) = connection.close_reason() {
-            return Err(reason);
-        }
+        let result = act(&connection).await;
         connection.close(0_u32.into(), b"");
         endpoint.wait_idle().await;
-        Ok(())
+        Ok(result)
     })
+}
+
+/// Connects to the server with these bytes behind the transport parameters, and stays for a moment.
+fn connect_with(server: &Server, cert: &str, encoded: &[u8]) -> Result<(), noq::ConnectionError> {
+    let stays = async |connection: &noq::Connection| {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        connection.close_reason()
+    };
+    connected(server, cert, encoded, 1 << 20, stays)?.map_or(Ok(()), Err)
+}
+
+/// How the server ends a connection on which a client sends this on a stream of one or two directions, and no more.
+fn end_after(options: &[&str], two_way: bool, sent: &[u8]) -> noq::ConnectionError {
+    let folder = tempfile::tempdir().unwrap();
+    let [cert, key] = certificate(folder.path(), 2090);
+    let server = Server::start(&[&["--cert", &cert, "--key", &key], options].concat());
+    let ended = connected(&server, &cert, &[], 1 << 20, async |connection| {
+        let (mut stream, answer) = if two_way {
+            let (stream, answer) = connection.open_bi().await.unwrap();
+            (stream, Some(answer))
+        } else {
+            (connection.open_uni().await.unwrap(), None)
+        };
+        stream.write_all(sent).await.unwrap();
+        let end = tokio::time::timeout(Duration::from_secs(20), connection.closed()).await;
+        drop((stream, answer));
+        end.expect("the server keeps the connection")
+    });
+    // Others are served.
+    let get = ["get", "--ca", &cert, "--json", &format!("{}/generate/1MB", server.url)];
+    flowstart().args(get).assert().success();
+    ended.unwrap()
+}
+
+#[test]
+fn a_frame_that_claims_to_be_large_ends_its_connection() {
+    // HEADERS on a request's stream and SETTINGS on the control stream, of 2^40 bytes (RFC 9114, section 7.2).
+    let size = [0xc0, 0, 1, 0, 0, 0, 0, 0];
+    for (two_way, before) in [(true, &[1][..]), (false, &[0, 4])] {
+        let end = end_after(&[], two_way, &[before, &size].concat());
+        let noq::ConnectionError::ApplicationClosed(close) = &end else { panic!("{end}") };
+        assert_eq!(close.error_code.into_inner(), H3_EXCESSIVE_LOAD, "{end}");
+    }
+}
+
+#[test]
+fn a_place_is_not_held_without_a_request() {
+    // With neither a request nor a whole one, while the connection is kept alive.
+    for (two_way, sent) in [(false, &[0, 4, 0][..]), (true, &[1, 40, 0, 0])] {
+        let end = end_after(&["--idle", "300ms", "--stall", "300ms"], two_way, sent);
+        assert!(matches!(end, noq::ConnectionError::ApplicationClosed(_)), "{end}");
+    }
+}
+
+#[test]
+fn an_answer_without_credit_is_given_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let [cert, key] = certificate(folder.path(), 2090);
+    let server = Server::start(&["--cert", &cert, "--key", &key, "--stall", "300ms"]);
+    let ask = |path: &'static str, credit| {
+        // HEADERS with GET, https and an authority of the static table, and a literal path (RFC 9204, section 4.5).
+        let fields = [&[0, 0, 0xd1, 0xd7, 0x50, 9][..], b"localhost", &[0x51, path.len() as u8], path.as_bytes()];
+        let fields = fields.concat();
+        let request = [&[1, fields.len() as u8], &fields[..]].concat();
+        connected(&server, &cert, &[], credit, async |connection| {
+            let (mut stream, mut answer) = connection.open_bi().await.unwrap();
+            stream.write_all(&request).await.unwrap();
+            stream.finish().unwrap();
+            // Read only when the server has decided.
+            let reset = tokio::time::timeout(Duration::from_secs(20), answer.received_reset()).await;
+            reset.expect("the server keeps the answer").unwrap()
+        })
+        .unwrap()
+    };
+    // 40 bytes are enough for what precedes answers, and not for the head of one; 400 are enough for heads.
+    for (path, credit) in [("/generate/1MB", 40), ("/nothing", 40), ("/generate/1MB", 400)] {
+        assert!(ask(path, credit).is_some(), "{path}, {credit} bytes");
+    }
+}
+
+#[test]
+fn a_second_signal_ends_the_server_at_once() {
+    let server = Server::self_signed(&["--grace", "1000s"]);
+    let url = format!("{}/generate/100GB", server.url);
+    let mut get = Program::new(assert_cmd::cargo::cargo_bin("flowstart"))
+        .args(["get", "--insecure", "--out", "-", &url])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    server.wait_for("flowstart_requests_total{status=\"200\"} 1");
+    server.signal("-TERM");
+    // Who comes now is told so, and does not wait for nothing.
+    server.wait_for("flowstart_connections_active 1");
+    server.get("/generate/1KB").arg("--timeout=60s").assert().code(1).stderr(predicate::str::contains("refused"));
+    let (status, told) = server.end();
+    assert!(status.success() && told.contains("cut off"), "{status} {told}");
+    get.kill().unwrap();
+    get.wait().unwrap();
+}
+
+#[test]
+fn a_web_page_does_not_turn_the_kill_switch() {
+    let server = Server::self_signed(&[]);
+    let put = |fields: &str| server.request(&format!("PUT /kill-switch HTTP/1.1\r\n{fields}\r\n"));
+    for fields in ["Host: evil.example:80\r\n", "", "Host: 127.0.0.1\r\nOrigin: https://evil.example\r\n"] {
+        assert!(put(fields).starts_with("HTTP/1.1 403"), "{fields}");
+    }
+    server.wait_for("flowstart_kill_switch 0");
+    for host in ["localhost:9100", "127.0.0.1", "[::1]:9100"] {
+        assert!(put(&format!("Host: {host}\r\n")).ends_with("on\n"), "{host}");
+    }
+}
+
+#[test]
+fn nobody_holds_the_places_for_metrics() {
+    let server = Server::self_signed(&[]);
+    // 64 places, and requests whose answers nobody reads.
+    let pipelines: Vec<_> =
+        (0..64).map(|_| server.pipeline("GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")).collect();
+    assert!(server.http("PUT", "/kill-switch").ends_with("on\n"));
+    drop(pipelines);
 }
 
 #[test]
@@ -647,9 +785,17 @@ fn a_scheme_without_its_sources_is_refused() {
 
 #[test]
 fn limits_refuse_or_ask_for_proof() {
-    let full = Server::self_signed(&["--max-connections", "0"]);
+    let full = Server::self_signed(&["--max-connections", "1"]);
+    let mut holder = Program::new(assert_cmd::cargo::cargo_bin("flowstart"))
+        .args(["get", "--insecure", "--hold", "100s", "--connections", "1", &format!("{}/generate/1KB", full.url)])
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    full.wait_for("flowstart_connections_active 1");
     full.get("/generate/1KB").assert().code(1);
     full.wait_for("flowstart_connection_attempts_total{result=\"full\"} 1");
+    holder.kill().unwrap();
+    holder.wait().unwrap();
 
     let rate = Server::self_signed(&["--max-rate", "1"]);
     rate.timings("/generate/1KB");

@@ -4,7 +4,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use bytes::{Buf, Bytes as Chunk};
-use http::{Request, StatusCode, header};
+use flowstart_quic::transport_parameters::MAX_PATH_STATE;
+use http::{HeaderMap, Request, StatusCode, header};
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio_util::task::AbortOnDropHandle;
 
@@ -15,6 +16,9 @@ use crate::{hexadecimal, http3};
 
 /// The longest wait for a server's state for the next connection.
 const CONFIRMATION: Duration = Duration::from_secs(1);
+
+/// Interim answers (1xx) before the final one.
+const MOST_INTERIM: u32 = 16;
 
 /// A request, and the destination of its content.
 pub(super) struct Fetch<'a> {
@@ -62,8 +66,17 @@ impl Fetch<'_> {
         let requested = Instant::now();
         let mut stream = requests.send_request(self.request()?).await.map_err(|error| failed(&error))?;
         stream.finish().await.map_err(|error| failed(&error))?;
-        let head = stream.recv_response().await.map_err(|error| failed(&error))?;
-        let size = head.headers().get(header::CONTENT_LENGTH).and_then(|size| size.to_str().ok()?.parse().ok());
+        let mut head = stream.recv_response().await.map_err(|error| failed(&error))?;
+        let mut interim = 0;
+        while head.status().is_informational() {
+            // Not the answer yet (RFC 9114, section 4.1).
+            interim += 1;
+            if interim > MOST_INTERIM {
+                return Err(failed(&format_args!("more than {MOST_INTERIM} interim answers came")));
+            }
+            head = stream.recv_response().await.map_err(|error| failed(&error))?;
+        }
+        let size = content_length(head.headers()).map_err(|cause| failed(&cause))?;
         (self.watch)(Progress::Begun(size));
         let (mut bytes, mut first_byte) = (0, None);
         // Of content that is empty, the end of its header.
@@ -79,12 +92,13 @@ impl Fetch<'_> {
         if let Some(file) = self.path_state {
             let trailers = stream.recv_trailers().await.map_err(|error| failed(&error))?;
             let state = trailers.and_then(|trailers| hexadecimal::decode(trailers.get(PATH_STATE)?.to_str().ok()?));
-            if let Some(state) = state {
+            // A state that a client may not send is not worth keeping.
+            if let Some(state) = state.filter(|state| (1..=MAX_PATH_STATE).contains(&state.len())) {
                 let unwritten = |error| failed(&format_args!("{}: cannot be written: {error}", file.display()));
                 std::fs::write(file, state).map_err(unwritten)?;
             }
         }
-        if size.is_some_and(|size: u64| size != bytes) {
+        if size.is_some_and(|size| size != bytes) {
             return Err(failed(&format_args!("{bytes} bytes came instead of {}", size.unwrap_or(0))));
         }
         if self.again {
@@ -120,6 +134,41 @@ impl Fetch<'_> {
     }
 }
 
+/// The size that an answer announces, if it does (RFC 9110, section 8.6).
+fn content_length(fields: &HeaderMap) -> Result<Option<u64>, String> {
+    let mut size = None;
+    for value in fields.get_all(header::CONTENT_LENGTH) {
+        // A number takes neither a sign nor a list here.
+        let number = value.to_str().ok().filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
+        let told = number.and_then(|text| text.parse().ok());
+        let Some(told) = told.filter(|told| size.is_none_or(|size| size == *told)) else {
+            return Err(format!("its content-length {value:?} is none"));
+        };
+        size = Some(told);
+    }
+    Ok(size)
+}
+
 fn unwritten(url: &Url, error: &std::io::Error) -> ClientError {
     url.failed(&format_args!("the content cannot be written: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_number_is_a_content_length() {
+        let of = |values: &[&'static str]| {
+            let mut fields = HeaderMap::new();
+            for value in values {
+                fields.append(header::CONTENT_LENGTH, header::HeaderValue::from_static(value));
+            }
+            content_length(&fields)
+        };
+        assert_eq!((of(&[]), of(&["5"]), of(&["5", "5"])), (Ok(None), Ok(Some(5)), Ok(Some(5))));
+        for wrong in [&["-5"][..], &["+5"], &["18446744073709551616"], &["5", "6"], &[""], &["5, 5"]] {
+            assert!(of(wrong).is_err(), "{wrong:?}");
+        }
+    }
 }

@@ -20,6 +20,7 @@ use flowstart_core::avoidance::{AvoidanceConfig, cubic};
 use flowstart_core::units::Bytes;
 use flowstart_quic::hint::BandwidthHint;
 use flowstart_quic::session;
+use flowstart_quic::transport_parameters::MAX_PATH_STATE;
 use futures_util::future::join_all;
 use http::{StatusCode, Uri};
 use noq::crypto::rustls::QuicClientConfig;
@@ -28,6 +29,7 @@ use tokio::sync::{Barrier, Semaphore};
 
 use self::connect::{Connected, Local};
 use self::fetch::{Answer, Fetch};
+use crate::bounded;
 use crate::endpoint::{RECEIVE_WINDOW, transport};
 use crate::scheme::Scheme;
 use crate::tokens::Tokens;
@@ -107,6 +109,12 @@ impl Url {
             return Err(wrong("it does not begin with https://"));
         }
         let host = uri.host().filter(|host| !host.is_empty()).ok_or_else(|| wrong("it names no host"))?;
+        let authority = uri.authority().map_or("", |authority| authority.as_str());
+        // What stands after the host: nothing, or a colon and a port.
+        let after = authority.rsplit_once(host).map_or("", |(_, after)| after);
+        if !after.is_empty() && uri.port_u16().is_none() {
+            return Err(wrong("its port is none of 0 to 65535"));
+        }
         let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
         Ok(Self { uri, host })
     }
@@ -385,7 +393,7 @@ impl Answer {
 
 /// The state that the server gave earlier, if it did.
 fn kept_state(file: &Path) -> Result<Option<Vec<u8>>, ClientError> {
-    match std::fs::read(file) {
+    match bounded::read(file, MAX_PATH_STATE as u64) {
         Ok(state) => Ok(Some(state)),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(ClientError::File { file: file.to_owned(), problem: format!("cannot be read: {error}") }),

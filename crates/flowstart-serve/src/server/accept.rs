@@ -28,8 +28,8 @@ impl Shared {
         let count = |result| {
             self.metrics.attempts.get_or_create(&Attempt { result }).inc();
         };
-        let unproven = !incoming.remote_address_validated() && incoming.may_retry();
-        if unproven && self.handshakes.now() >= self.limits.handshakes {
+        let may_prove = !incoming.remote_address_validated() && incoming.may_retry();
+        if may_prove && self.handshakes.now() >= self.limits.handshakes {
             // Retry is possible, as checked above.
             drop(incoming.retry());
             return count("retry");
@@ -38,7 +38,11 @@ impl Shared {
             incoming.refuse();
             return count("full");
         }
-        if self.rate.as_ref().is_some_and(|rate| !rate.admit(client, Instant::now())) {
+        if self.rate.as_ref().is_some_and(|rate| !rate.admit(client, !may_prove, Instant::now())) {
+            if may_prove {
+                drop(incoming.retry());
+                return count("retry");
+            }
             incoming.refuse();
             return count("rate");
         }

@@ -1,5 +1,6 @@
 //! One connection of a server: its requests, their answers, and its account.
 
+use std::future::Future;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -33,6 +34,8 @@ const INITIAL_WINDOW: u64 = 10;
 const SMALLEST_PACKET: u16 = 1200;
 /// The client hints that browsers should send with later requests (RFC 8942, Network Information API).
 const ACCEPT_CH: &str = "Downlink, RTT, ECT";
+/// Bytes of a request's fields (RFC 9114, section 4.2.2); what clients send has less than 10 KB.
+const LARGEST_HEAD: u64 = 64 << 10;
 /// Interval between checks for the arrival of an answer.
 const POLL: Duration = Duration::from_millis(5);
 /// The name for a startup that did not end.
@@ -112,7 +115,9 @@ impl Client {
     /// Answers requests until the client or the server ends the connection.
     pub(super) async fn serve(self: Arc<Self>, stop: CancellationToken) {
         let transport = http3::Connection::new(self.connection.clone());
-        if let Ok(mut connection) = h3::server::builder().build::<_, Chunk>(transport).await {
+        let mut builder = h3::server::builder();
+        let built = builder.max_field_section_size(LARGEST_HEAD).build::<_, Chunk>(transport);
+        if let Ok(Ok(mut connection)) = timeout(self.server.limits.stall, built).await {
             self.answer_all(&mut connection, &stop).await;
         }
         self.account();
@@ -131,7 +136,9 @@ impl Client {
                     Ok(Some(resolver)) => {
                         let client = self.clone();
                         answers.spawn(async move {
-                            if let Ok((request, stream)) = resolver.resolve_request().await {
+                            // What is left of a request that does not come to its end goes with its stream.
+                            let head = timeout(client.server.limits.stall, resolver.resolve_request()).await;
+                            if let Ok(Ok((request, stream))) = head {
                                 drop(client.answer(&request, stream).await);
                             }
                         });
@@ -145,6 +152,8 @@ impl Client {
                     }
                 }
                 Some(_) = answers.join_next() => {}
+                // Every request and every end of an answer begins this time anew.
+                () = tokio::time::sleep(self.server.limits.idle), if answers.is_empty() => break,
             }
             if ending && answers.is_empty() {
                 break;
@@ -187,18 +196,17 @@ impl Client {
         let size = if request.method() == Method::HEAD { Bytes::ZERO } else { object.size };
         self.expect(size);
         let sent = async {
-            stream.send_response(head).await?;
+            self.in_time(stream.send_response(head)).await?;
             if size > Bytes::ZERO {
                 self.send(object, &mut stream).await?;
                 self.send_path_state(request, &mut stream).await?;
             }
-            match stream.finish().await {
-                // A client that has everything may end the connection before its last acknowledgement.
-                Err(error) if error.is_h3_no_error() => Ok(()),
-                finished => Ok::<_, Cut>(finished?),
-            }
+            self.finish(&mut stream).await
         };
         let sent = sent.await;
+        if sent.is_err() {
+            stream.stop_stream(Code::H3_REQUEST_CANCELLED);
+        }
         self.waiting.fetch_sub(size.get(), Ordering::Relaxed);
         if sent.is_ok() && size > Bytes::ZERO {
             let (of_scheme, taken) = (OfScheme { scheme: self.scheme.clone() }, began.elapsed());
@@ -239,7 +247,7 @@ impl Client {
         let Some(state) = seal.seal(self.address, &self.flow.status()) else { return Ok(()) };
         let mut trailers = http::HeaderMap::new();
         trailers.insert(PATH_STATE, state.parse().map_err(|_| Cut)?);
-        Ok(stream.send_trailers(trailers).await?)
+        self.in_time(stream.send_trailers(trailers)).await
     }
 
     async fn send(&self, mut object: Object, stream: &mut Answer) -> Result<(), Cut> {
@@ -254,12 +262,26 @@ impl Client {
                 }
             };
             self.server.metrics.payload.inc_by(chunk.len() as u64);
-            match timeout(self.server.limits.stall, stream.send_data(chunk)).await {
-                Ok(sent) => sent?,
-                Err(_) => {
-                    stream.stop_stream(Code::H3_REQUEST_CANCELLED);
-                    return Err(Cut);
-                }
+            self.in_time(stream.send_data(chunk)).await?;
+        }
+    }
+
+    /// What a client that reads ends soon.
+    async fn in_time(&self, sent: impl Future<Output = Result<(), h3::error::StreamError>>) -> Result<(), Cut> {
+        Ok(timeout(self.server.limits.stall, sent).await.map_err(|_| Cut)??)
+    }
+
+    /// Ends an answer, and waits for its acknowledgement as long as the client acknowledges anything.
+    async fn finish(&self, stream: &mut Answer) -> Result<(), Cut> {
+        let mut finishing = std::pin::pin!(stream.finish());
+        let mut delivered = self.flow.status().delivered;
+        loop {
+            match timeout(self.server.limits.stall, &mut finishing).await {
+                // A client that has everything may end the connection before its last acknowledgement.
+                Ok(Err(error)) if error.is_h3_no_error() => return Ok(()),
+                Ok(finished) => return Ok(finished?),
+                Err(_) if self.flow.status().delivered > delivered => delivered = self.flow.status().delivered,
+                Err(_) => return Err(Cut),
             }
         }
     }
@@ -278,9 +300,17 @@ impl Client {
         for (name, value) in fields {
             head = head.header(name, *value);
         }
-        stream.send_response(head.body(()).map_err(|_| Cut)?).await?;
-        stream.send_data(text.into()).await?;
-        Ok(stream.finish().await?)
+        let head = head.body(()).map_err(|_| Cut)?;
+        let sent = async {
+            self.in_time(stream.send_response(head)).await?;
+            self.in_time(stream.send_data(text.into())).await?;
+            self.finish(&mut stream).await
+        };
+        let sent = sent.await;
+        if sent.is_err() {
+            stream.stop_stream(Code::H3_REQUEST_CANCELLED);
+        }
+        sent
     }
 
     fn head(&self, status: StatusCode, size: Bytes, media_type: &str) -> http::response::Builder {

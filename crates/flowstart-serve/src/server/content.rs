@@ -94,7 +94,7 @@ impl Content {
         if !file.starts_with(root) {
             return Err(Absent::NotFound);
         }
-        let opened = File::open(&file).map_err(failed)?;
+        let opened = open_without_waiting(&file).map_err(failed)?;
         let metadata = opened.metadata().map_err(failed)?;
         if !metadata.is_file() {
             return Err(Absent::NotFound);
@@ -104,6 +104,14 @@ impl Content {
         let body = Body::File { file: tokio::fs::File::from_std(opened), left };
         Ok(Object { size: Bytes::new(left), media_type, body })
     }
+}
+
+/// Opens a file to read. A pipe without a writer opens too, where the system's default is to wait for one.
+fn open_without_waiting(file: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, nix::libc::O_NONBLOCK);
+    options.read(true).open(file)
 }
 
 fn generated(size: &str) -> Result<Object, Absent> {
@@ -184,7 +192,9 @@ mod tests {
         let content = Content::new(Some(&root)).unwrap();
         let page = content.open("/").map(|object| (object.size, object.media_type));
         assert_eq!(page, Ok((Bytes::new(3), "text/html".into())));
-        for missing in ["/link", "/nothing", "/empty", "/index.html/x"] {
+        #[cfg(unix)]
+        nix::unistd::mkfifo(&root.join("pipe"), nix::sys::stat::Mode::S_IRUSR).unwrap();
+        for missing in ["/link", "/nothing", "/empty", "/index.html/x", "/pipe"] {
             assert_eq!(content.open(missing).map(|_| ()), Err(Absent::NotFound), "{missing}");
         }
         assert!(Content::new(Some(&root.join("nothing"))).unwrap_err().contains("cannot be served"));

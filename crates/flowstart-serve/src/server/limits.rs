@@ -27,8 +27,10 @@ pub struct Limits {
     pub handshake: Duration,
     /// Unacknowledged bytes per connection: the largest window that startup can use, and a connection's memory.
     pub connection_memory: Bytes,
-    /// The longest that a client may read nothing of an answer.
+    /// The longest that a client may read nothing of an answer, or send nothing of a request that it has begun.
     pub stall: Duration,
+    /// How long a connection may be open without a request, whatever else the client sends to keep it open.
+    pub idle: Duration,
     /// The longest time for answers after the start of a shutdown.
     pub grace: Duration,
 }
@@ -42,6 +44,7 @@ impl Default for Limits {
             handshake: Duration::from_secs(10),
             connection_memory: Bytes::new(32_000_000),
             stall: Duration::from_secs(60),
+            idle: Duration::from_secs(120),
             grace: Duration::from_secs(30),
         }
     }
@@ -68,25 +71,27 @@ impl RateLimit {
         Self { rate, prefixes: Prefixes::default(), buckets: Mutex::default() }
     }
 
-    /// Whether one more connection from `client` may come.
-    pub(crate) fn admit(&self, client: IpAddr, now: Instant) -> bool {
+    /// Whether one more connection from `client` may come. Anybody can send packets with an address that is not
+    /// `proven`. So these get the upper half of a bucket, and the upper half of the watched prefixes is not for them.
+    pub(crate) fn admit(&self, client: IpAddr, is_proven: bool, now: Instant) -> bool {
         let most = self.rate.max(1.0);
+        let (watched, least) = if is_proven { (WATCHED, 1.0) } else { (WATCHED / 2, 1.0 + most / 2.0) };
         let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
         let tokens = |bucket: &Bucket| {
             let gained = now.saturating_duration_since(bucket.filled).as_secs_f64() * self.rate;
             (bucket.tokens + gained).min(most)
         };
-        if buckets.len() >= WATCHED {
+        if buckets.len() >= watched {
             // A full bucket is as good as none.
             buckets.retain(|_, bucket| tokens(bucket) < most);
         }
         let prefix = self.prefixes.prefix_of(client);
-        if buckets.len() >= WATCHED && !buckets.contains_key(&prefix) {
+        if buckets.len() >= watched && !buckets.contains_key(&prefix) {
             return false;
         }
         let bucket = buckets.entry(prefix).or_insert(Bucket { tokens: most, filled: now });
         let have = tokens(bucket);
-        let admitted = have >= 1.0;
+        let admitted = have >= least;
         *bucket = Bucket { tokens: if admitted { have - 1.0 } else { have }, filled: now };
         admitted
     }
@@ -166,7 +171,8 @@ mod tests {
     #[test]
     fn a_prefix_gets_its_rate_and_no_more() {
         let (limit, start) = (RateLimit::new(2.0), Instant::now());
-        let from = |client: &str, millis| limit.admit(client.parse().unwrap(), start + Duration::from_millis(millis));
+        let from =
+            |client: &str, millis| limit.admit(client.parse().unwrap(), true, start + Duration::from_millis(millis));
         // Two at once; a third needs half a second.
         assert!(from("192.0.2.1", 0) && from("192.0.2.2", 0) && !from("192.0.2.3", 0));
         assert!(!from("192.0.2.1", 499));
@@ -177,14 +183,30 @@ mod tests {
     }
 
     #[test]
+    fn addresses_that_are_not_proven_leave_half_of_the_rate_to_those_that_are() {
+        let (limit, now) = (RateLimit::new(8.0), Instant::now());
+        let admitted = |number: u8, is_proven| limit.admit([192, 0, 2, number].into(), is_proven, now);
+        // 8 tokens: 4 are for anybody.
+        assert_eq!((0..100).filter(|number| admitted(*number, false)).count(), 4);
+        assert_eq!((0..100).filter(|number| admitted(*number, true)).count(), 4);
+        // One connection per second is not shared.
+        assert!(!RateLimit::new(1.0).admit([192, 0, 2, 1].into(), false, now));
+        // Nor are all watched prefixes.
+        let (limit, prefix) = (RateLimit::new(4.0), |number: u32| IpAddr::from((number << 8).to_be_bytes()));
+        let anybody = (0..WATCHED as u32).filter(|number| limit.admit(prefix(*number), false, now)).count();
+        assert_eq!(anybody, WATCHED / 2);
+        assert!(limit.admit(prefix(WATCHED as u32), true, now));
+    }
+
+    #[test]
     fn a_flood_from_everywhere_does_not_fill_the_memory() {
         let (limit, start) = (RateLimit::new(1.0), Instant::now());
         let client = |number: u32| IpAddr::from((0x0a00_0000 + (number << 8)).to_be_bytes());
         for number in 0..WATCHED as u32 {
-            assert!(limit.admit(client(number), start));
+            assert!(limit.admit(client(number), true, start));
         }
-        assert!(!limit.admit(client(WATCHED as u32), start));
-        assert!(limit.admit(client(WATCHED as u32), start + Duration::from_secs(1)));
+        assert!(!limit.admit(client(WATCHED as u32), true, start));
+        assert!(limit.admit(client(WATCHED as u32), true, start + Duration::from_secs(1)));
         assert_eq!(limit.buckets.lock().unwrap().len(), 1);
     }
 

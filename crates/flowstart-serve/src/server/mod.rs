@@ -293,9 +293,17 @@ impl Server {
             server.admit(incoming, &tasks, &ending);
         }
         ending.cancel();
-        server.endpoint.set_server_config(None);
         tasks.close();
-        if timeout(server.limits.grace, tasks.wait()).await.is_err() {
+        let refusing = async {
+            while let Some(incoming) = server.endpoint.accept().await {
+                incoming.refuse();
+            }
+        };
+        let ended = tokio::select! {
+            ended = timeout(server.limits.grace, tasks.wait()) => ended.is_ok(),
+            () = refusing => true,
+        };
+        if !ended {
             server.warnings.tell(format_args!("{} connections are cut off", server.connections.now()));
         }
         server.endpoint.close(h3_code(Code::H3_NO_ERROR), b"the server ends");

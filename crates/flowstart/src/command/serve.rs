@@ -50,7 +50,8 @@ Behind a load balancer, or after a restart, the handshake is a full one. A metho
 the client has proved its address, the answer is limited to three times what came; a token of an earlier connection \
 proves it. The scheme launches when the first acknowledgement has measured the RTT, not before.
 
-SIGINT and SIGTERM end the server: it refuses new connections, and answers under way have --grace to arrive. It \
+SIGINT and SIGTERM end the server: it refuses new connections, and answers under way have --grace to arrive. A second \
+one ends it at once. It \
 obeys SSLKEYLOGFILE. Exit code: 0 ended, 1 something failed, 2 bad input.")]
 pub(crate) struct Arguments {
     /// The folder whose files are served; without it only generated objects.
@@ -127,9 +128,12 @@ pub(crate) struct Arguments {
     /// Unacknowledged bytes per connection: the largest window that startup can use, and a connection's memory.
     #[arg(long, value_name = "BYTES", default_value_t = Bytes::new(32_000_000))]
     connection_memory: Bytes,
-    /// How long a client may read nothing of an answer.
+    /// How long a client may read nothing of an answer, or send nothing of a request that it has begun.
     #[arg(long, value_name = "TIME", default_value_t = Duration::from_millis(60_000))]
     stall: Duration,
+    /// How long a connection may be open without a request.
+    #[arg(long, value_name = "TIME", default_value_t = Duration::from_millis(120_000))]
+    idle: Duration,
     /// How long answers may take after the signal to stop.
     #[arg(long, value_name = "TIME", default_value_t = Duration::from_millis(30_000))]
     grace: Duration,
@@ -183,8 +187,12 @@ impl Arguments {
         if !(100_000..=4_000_000_000).contains(&self.connection_memory.get()) {
             return Err(refused("connection-memory", self.connection_memory, "use 100KB to 4GB"));
         }
-        if self.handshake_time < Duration::from_millis(1) {
-            return Err(refused("handshake-time", self.handshake_time, "use 1ms or more"));
+        let times = [("handshake-time", self.handshake_time), ("stall", self.stall), ("idle", self.idle)];
+        if let Some((option, time)) = times.into_iter().find(|(_, time)| *time < Duration::from_millis(1)) {
+            return Err(refused(option, time, "use 1ms or more"));
+        }
+        if self.max_connections == 0 {
+            return Err(refused("max-connections", 0, "use 1 or more"));
         }
         if let Some(rate) = self.max_rate.filter(|rate| !(*rate > 0.0 && *rate <= 1e9)) {
             return Err(refused("max-rate", rate, "use a number above 0 to 1e9"));
@@ -196,6 +204,7 @@ impl Arguments {
             handshake: std_time(self.handshake_time),
             connection_memory: self.connection_memory,
             stall: std_time(self.stall),
+            idle: std_time(self.idle),
             grace: std_time(self.grace),
         })
     }
@@ -249,7 +258,7 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let config = arguments.config()?;
     let runtime = tokio::runtime::Runtime::new()
         .map_err(|error| Failure::Other(format!("threads cannot be started: {error}")))?;
-    runtime.block_on(async {
+    let ended = runtime.block_on(async {
         let server = Server::start(config).await.map_err(failure)?;
         let address = server.address();
         let mut addresses = json!({ "listening": format!("https://{address}") });
@@ -258,21 +267,30 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
             addresses["metrics"] = json!(format!("http://{metrics}/metrics"));
             text += &format!("metrics at http://{metrics}/metrics\n");
         }
-        let stop = signals(&server).map_err(|error| Failure::Other(format!("signals cannot be received: {error}")))?;
+        let (stop, again) =
+            signals(&server).map_err(|error| Failure::Other(format!("signals cannot be received: {error}")))?;
         print(&if arguments.json { format!("{addresses}\n") } else { text })?;
-        server.run(stop).await;
+        tokio::select! {
+            () = server.run(stop) => {}
+            () = again => note!("{}", "answers under way are cut off"),
+        }
         Ok(ExitCode::SUCCESS)
-    })
+    });
+    // A thread that waits for a file or a store may take any time.
+    runtime.shutdown_background();
+    ended
 }
 
-/// Completes with the first SIGINT or SIGTERM. Until then SIGUSR1 turns the kill switch on and off. All are caught as
-/// soon as this has returned.
+/// The first of these completes with the first SIGINT or SIGTERM, the second with the second. Until the first signal
+/// SIGUSR1 turns the kill switch on and off. All are caught as soon as this has returned.
 #[cfg(unix)]
-fn signals(server: &Server) -> std::io::Result<impl Future<Output = ()>> {
+fn signals(server: &Server) -> std::io::Result<(impl Future<Output = ()>, impl Future<Output = ()>)> {
     use tokio::signal::unix::{SignalKind, signal};
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     let mut switch = signal(SignalKind::user_defined1())?;
-    Ok(async move {
+    let (mut interrupt_again, mut terminate_again) =
+        (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    let stop = async move {
         loop {
             tokio::select! {
                 _ = interrupt.recv() => break,
@@ -282,11 +300,20 @@ fn signals(server: &Server) -> std::io::Result<impl Future<Output = ()>> {
                 }
             }
         }
-    })
+    };
+    let again = async move {
+        for _ in 0..2 {
+            tokio::select! {
+                _ = interrupt_again.recv() => {}
+                _ = terminate_again.recv() => {}
+            }
+        }
+    };
+    Ok((stop, again))
 }
 
-/// Completes with the first Ctrl-C.
+/// What completes with the first Ctrl-C, and what never does.
 #[cfg(not(unix))]
-fn signals(_: &Server) -> std::io::Result<impl Future<Output = ()>> {
-    Ok(async { drop(tokio::signal::ctrl_c().await) })
+fn signals(_: &Server) -> std::io::Result<(impl Future<Output = ()>, impl Future<Output = ()>)> {
+    Ok((async { drop(tokio::signal::ctrl_c().await) }, std::future::pending()))
 }

@@ -63,11 +63,24 @@ impl Server {
 
     /// What the address of `--metrics` answers.
     pub(crate) fn http(&self, method: &str, path: &str) -> String {
+        self.request(&format!("{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"))
+    }
+
+    /// What it answers to this.
+    pub(crate) fn request(&self, text: &str) -> String {
         let mut stream = TcpStream::connect(&self.metrics).unwrap();
-        write!(stream, "{method} {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").unwrap();
+        stream.write_all(text.as_bytes()).unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
         answer
+    }
+
+    /// A connection to it on which this is sent a thousand times, as far as it is taken, and nothing read.
+    pub(crate) fn pipeline(&self, text: &str) -> TcpStream {
+        let mut stream = TcpStream::connect(&self.metrics).unwrap();
+        stream.set_write_timeout(Some(Duration::from_millis(20))).unwrap();
+        drop(stream.write_all(text.repeat(1000).as_bytes()));
+        stream
     }
 
     /// Waits until the metrics have this line.
