@@ -64,6 +64,8 @@ struct Shared {
     news: Option<Option<Rate>>,
     decisions: DecisionLog,
     status: Status,
+    /// The RTT of the handshake is only the client's word.
+    doubts: bool,
     /// Number of controllers built for this flow.
     built: u64,
     /// The latest inner variables of the algorithms, if somebody wants them.
@@ -122,6 +124,17 @@ impl Flow {
         let mut shared = self.shared();
         shared.sources.knowledge_mut().advised_rate = rate;
         shared.news = Some(rate);
+    }
+
+    /// The RTT of the handshake counts only as far as later samples bear it out. A client can lengthen it, and so get a
+    /// larger window out of a rate. Only a call before the launch counts.
+    pub fn doubt_handshake(&self) {
+        self.shared().doubts = true;
+    }
+
+    /// Whether [`Flow::doubt_handshake`] was called.
+    pub(crate) fn doubts_handshake(&self) -> bool {
+        self.shared().doubts
     }
 
     /// The application is about to send `payload` bytes; `packet` is the size of its UDP payloads. Ends the waiting of

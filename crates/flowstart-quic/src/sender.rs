@@ -16,6 +16,9 @@
 //! - They say whether the application limits the sender now, not whether it did when the acknowledged packet left. So
 //!   the sender notes up to which packet the window was full.
 
+mod answer;
+mod doubt;
+
 use std::sync::Arc;
 
 use flowstart_core::controller::{AckFrame, Controller, Resume};
@@ -26,8 +29,10 @@ use flowstart_core::needs::Needs;
 use flowstart_core::path::PathKnowledge;
 use flowstart_core::rtt::RttEstimator;
 use flowstart_core::time::{Duration, Timestamp};
-use flowstart_core::units::{Bytes, Rate};
+use flowstart_core::units::Bytes;
 
+pub(crate) use self::answer::Answer;
+use self::doubt::Doubt;
 use crate::flow::{Flow, Status};
 use crate::sent::{LostPlace, Packet, SentLog};
 
@@ -78,6 +83,8 @@ pub(crate) struct Sender {
     first_path: bool,
     /// Position of the last packet before the launch.
     launched_after: Option<Position>,
+    /// The launch, if its RTT is only the client's word.
+    doubt: Option<Doubt>,
     /// Position of the last packet that left while the startup scheme was in charge.
     startup_until: Position,
     /// Size of a full packet.
@@ -117,6 +124,7 @@ impl Sender {
             status,
             first_path: status.moves == 0,
             launched_after: None,
+            doubt: None,
             startup_until: 0,
             packet,
             in_flight: Bytes::ZERO,
@@ -149,10 +157,11 @@ impl Sender {
     fn present(&self) -> Answer {
         // Before the launch only the initial window binds.
         let rate = self.launched_after.and_then(|_| self.controller.pacing_rate());
+        let held = self.doubt.and_then(|doubt| doubt.pacing_rate(self.rtt.min()?, self.status.delivered));
         Answer {
             window: self.controller.cwnd().max(self.packet * MINIMUM_WINDOW_PACKETS),
             ssthresh: known(self.controller.ssthresh()),
-            pacing_rate: rate.unwrap_or(UNPACED),
+            pacing_rate: rate.into_iter().chain(held).min().unwrap_or(UNPACED),
             highest_rate: self.status.highest_rate,
             packet: self.packet,
         }
@@ -419,6 +428,9 @@ impl Sender {
             self.status.delivered += ack.bytes;
         }
         self.controller.on_ack_frame(&frame, &self.rtt);
+        if let Some(window) = self.doubt.and_then(|doubt| doubt.window(self.rtt.min()?, self.status.delivered)) {
+            self.controller.limit_window(window, &self.rtt);
+        }
         if self.app_limited {
             let (timeout, window) = (self.probe_timeout(), Bytes::MAX);
             self.controller.on_limited(now, self.in_flight, timeout, window, &self.rtt);
@@ -443,6 +455,7 @@ impl Sender {
         self.controller.launch(self.now, &path, &self.rtt);
         self.launched_after = Some(position);
         self.publish();
+        self.doubt = Doubt::of(&self.status).filter(|_| self.flow.doubts_handshake());
     }
 
     /// Tells the application.
@@ -479,21 +492,6 @@ impl Sender {
 /// ssthresh, unless there was no reduction yet.
 fn known(ssthresh: Bytes) -> Option<Bytes> {
     Some(ssthresh).filter(|ssthresh| *ssthresh != Bytes::MAX)
-}
-
-/// Everything that a host may ask for.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Answer {
-    /// Bytes that may be in flight.
-    pub(crate) window: Bytes,
-    /// Slow-start threshold, `None` before the first reduction.
-    pub(crate) ssthresh: Option<Bytes>,
-    /// Rate at which packets may leave.
-    pub(crate) pacing_rate: Rate,
-    /// Highest rate at which the path delivered.
-    pub(crate) highest_rate: Option<Rate>,
-    /// Size of a full packet.
-    pub(crate) packet: Bytes,
 }
 
 #[cfg(test)]

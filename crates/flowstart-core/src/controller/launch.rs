@@ -70,6 +70,17 @@ impl Controller {
         true
     }
 
+    /// The path bears out less than a launch assumed: the window falls to `most`, but not below the initial window. The
+    /// window before is not restored when a reduction turns out to be spurious.
+    pub fn limit_window(&mut self, most: Bytes, rtt: &RttEstimator) {
+        let most = most.max(self.config.segment * self.config.initial_window);
+        if self.window.cwnd > most {
+            self.set_cwnd(most);
+            self.undo.clear();
+            self.update_pacing(rtt);
+        }
+    }
+
     fn take_launch(&mut self, now: Timestamp, launch: &Launch, rtt: &RttEstimator) {
         let launch = &Launch { pacing_rate: sendable(launch.pacing_rate), ..*launch };
         self.set_cwnd(launch.cwnd);

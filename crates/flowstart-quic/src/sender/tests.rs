@@ -4,6 +4,7 @@ use flowstart_core::controller::ControllerConfig;
 use flowstart_core::event::ExitReason;
 use flowstart_core::path::{AccessTechnology, Hint, PathKnowledge};
 use flowstart_core::startup::StartupConfig;
+use flowstart_core::units::Rate;
 use proptest::prelude::*;
 
 const PACKET: Bytes = Bytes::new(1200);
@@ -315,4 +316,49 @@ proptest! {
             }
         }
     }
+}
+
+/// A sender whose client delayed its handshake to `handshake` milliseconds, with a hint of 10 Mbit/s, after a flight of
+/// which the first 10 packets are acknowledged 100 ms after they left, by two frames.
+fn lied_to(handshake: u64, doubts: bool) -> (Sender, Bytes) {
+    let startup = StartupConfig::defaults().into_iter().find(|config| config.name() == "blitzstart").unwrap();
+    let hint = Hint { bandwidth: Rate::from_mbit(10), technology: AccessTechnology::Unknown };
+    let path = PathKnowledge { hint: Some(hint), bytes_waiting: Some(Bytes::new(50_000_000)), ..Default::default() };
+    let mut sender = sender(startup, AvoidanceConfig::defaults().swap_remove(1), path);
+    if doubts {
+        sender.flow.doubt_handshake();
+    }
+    sender.on_sent(at(0), PACKET, 0);
+    sender.on_acknowledged(at(handshake), at(0), PACKET, Some(0), INITIAL_RTT);
+    sender.on_acknowledgement_end(at(handshake), Bytes::ZERO, true);
+    let launched = sender.answer().window;
+    for number in 1..=20 {
+        sender.on_sent(at(handshake), PACKET, number);
+    }
+    // The host tells the smoothed RTT of a sample with the next frame.
+    let smoothed = [Duration::from_millis(handshake), Duration::from_micros(handshake * 875 + 12_500)];
+    for (numbers, smoothed, left) in [(1..=9, smoothed[0], 11), (10..=10, smoothed[1], 10)] {
+        for number in numbers {
+            sender.on_acknowledged(at(handshake + 100), at(handshake), PACKET, Some(number), smoothed);
+        }
+        sender.on_acknowledgement_end(at(handshake + 100), PACKET * left, false);
+    }
+    (sender, launched)
+}
+
+#[test]
+fn a_client_that_delays_its_handshake_gains_no_window() {
+    // 10 Mbit/s for 3 s are 3.75 MB, for 100 ms 125 KB; 12 KB were delivered since the launch.
+    let (mut doubting, launched) = lied_to(3000, true);
+    assert_eq!(launched, Bytes::new(3_750_000));
+    let answer = doubting.answer();
+    assert!(answer.window <= Bytes::new(125_000 + 12_000), "{}", answer.window);
+    assert!(answer.window > Bytes::new(100_000), "{}", answer.window);
+    assert!(answer.pacing_rate <= Rate::from_mbit(10), "{}", answer.pacing_rate);
+    let (mut believing, _) = lied_to(3000, false);
+    assert!(believing.answer().window >= Bytes::new(3_750_000));
+    // Who does not lie loses nothing.
+    let (mut honest, launched) = lied_to(100, true);
+    assert_eq!(launched, Bytes::new(125_000));
+    assert!(honest.answer().window >= launched, "{}", honest.answer().window);
 }

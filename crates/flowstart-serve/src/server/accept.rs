@@ -61,6 +61,7 @@ impl Shared {
         // Nothing is sent before the first request, so waiting for it costs nothing, and it says how much there is to
         // send.
         let flow = Flow::waiting(PathKnowledge::default());
+        flow.doubt_handshake();
         let said: Arc<Mutex<Option<PeerParameters>>> = Arc::default();
         let notes = qlog::Notes::default();
         let config = self.config_for(scheme, &flow, said.clone(), notes.clone());

@@ -1,0 +1,51 @@
+//! Holds a launch to what later samples of the RTT bear out.
+//!
+//! A window is a rate times an RTT, and at the launch the only RTT is that of the handshake, which the client can
+//! lengthen: it delays its packets until its request has arrived, and no longer. A hint that a policy holds to 10
+//! Mbit/s then becomes a window for hundreds of them. So the window is at most
+//!
+//! `launched * smallest RTT / RTT of the handshake + delivered since the launch`,
+//!
+//! which is what slow start would make of the window that the launch would have had with the smallest RTT. Until that
+//! window is delivered, the pacing rate is at most that of the launch. Where the handshake's RTT is the smallest, nothing
+//! changes.
+
+use flowstart_core::time::Duration;
+use flowstart_core::units::{Bytes, Rate};
+
+use crate::flow::Status;
+
+/// A launch.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Doubt {
+    /// Its window.
+    launched: Bytes,
+    /// The rate at which it leaves, if it is paced.
+    rate: Option<Rate>,
+    /// The RTT of the handshake.
+    handshake: Duration,
+}
+
+impl Doubt {
+    /// The launch that has just happened.
+    pub(super) fn of(status: &Status) -> Option<Self> {
+        let (_, launched, rate) = status.launch?;
+        Some(Self { launched, rate, handshake: status.min_rtt? })
+    }
+
+    /// The window that the launch would have had with this RTT; that of the launch if the RTT is not smaller.
+    fn borne_out(&self, smallest: Duration) -> Bytes {
+        let share = smallest.as_secs() / self.handshake.as_secs().max(f64::MIN_POSITIVE);
+        if share < 1.0 { self.launched.scale(share) } else { self.launched }
+    }
+
+    /// Largest window after this much was delivered; `None`: the smallest RTT is that of the handshake.
+    pub(super) fn window(&self, smallest: Duration, delivered: Bytes) -> Option<Bytes> {
+        (smallest < self.handshake).then(|| self.borne_out(smallest) + delivered)
+    }
+
+    /// Largest pacing rate after this much was delivered; `None`: any.
+    pub(super) fn pacing_rate(&self, smallest: Duration, delivered: Bytes) -> Option<Rate> {
+        self.rate.filter(|_| delivered < self.borne_out(smallest))
+    }
+}
