@@ -72,6 +72,21 @@ fn files_that_texts_name_are_there() {
     assert!(missing.is_empty(), "{}", missing.join("\n"));
 }
 
+/// A claim whose test was renamed or is gone would stand without one.
+#[test]
+fn tests_that_the_page_on_security_names_are_there() {
+    let files = files_below(&root().join("crates"));
+    let sources: Vec<String> = files.iter().filter_map(|file| fs::read_to_string(file).ok()).collect();
+    let page = fs::read_to_string(root().join("docs/security.md")).unwrap();
+    let rows = page.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| It tries"));
+    let tests = rows.filter_map(|row| row.trim_end_matches('|').rsplit('|').next());
+    let names: Vec<&str> = tests.flat_map(|names| names.split('`').skip(1).step_by(2)).collect();
+    assert!(names.len() > 20, "{names:?}");
+    for name in names {
+        assert!(sources.iter().any(|source| source.contains(&format!("fn {name}("))), "{name} is no test");
+    }
+}
+
 /// Every file below a folder, without what is built.
 fn files_below(folder: &Path) -> Vec<PathBuf> {
     let paths = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());

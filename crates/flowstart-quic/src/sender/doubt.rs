@@ -7,8 +7,8 @@
 //! `launched * smallest RTT / RTT of the handshake + delivered since the launch`,
 //!
 //! which is what slow start would make of the window that the launch would have had with the smallest RTT. Until that
-//! window is delivered, the pacing rate is at most that of the launch. Where the handshake's RTT is the smallest, nothing
-//! changes.
+//! window is delivered, the pacing rate is at most that of the launch. If no RTT is smaller than that of the handshake,
+//! nothing changes.
 
 use flowstart_core::time::Duration;
 use flowstart_core::units::{Bytes, Rate};

@@ -33,6 +33,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use flowstart_core::sources::Known;
 use flowstart_core::units::Bytes;
 use flowstart_quic::hint::HintPolicy;
 use h3::error::Code;
@@ -151,14 +152,12 @@ pub enum ServerError {
         problem: String,
     },
     /// A scheme starts from something that this server never knows.
-    #[error("{scheme} starts from {senses}, and this server knows nothing of it: use {options}")]
+    #[error("{scheme} starts from {}, and this server knows nothing of it", names(senses))]
     NoSource {
         /// The scheme.
         scheme: String,
         /// What it can start from.
-        senses: String,
-        /// The options that give it.
-        options: String,
+        senses: Vec<Known>,
     },
     /// A source cannot be asked.
     #[error("{0}")]
@@ -182,6 +181,10 @@ pub enum ServerError {
         /// Why.
         cause: io::Error,
     },
+}
+
+fn names(senses: &[Known]) -> String {
+    senses.iter().map(|known| known.name()).collect::<Vec<_>>().join(" or ")
 }
 
 /// A listening server. It accepts connections while [`Server::run`] runs.

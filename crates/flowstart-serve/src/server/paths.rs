@@ -1,12 +1,11 @@
 //! The path store: measurements of earlier connections on the paths to clients.
 //!
-//! The server warns once of a store that is missing, late or broken. Connections go on without it.
+//! The server warns once of a store that is missing or broken. Connections go on without it.
 
 use std::net::IpAddr;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use flowstart_core::path::SavedPath;
 use flowstart_core::units::{Bytes, Rate};
@@ -17,8 +16,6 @@ use flowstart_sensing::path_store::{Merge, Observation, PathStore, Prefixes, Ret
 
 use crate::warnings::Warnings;
 
-/// The longest that an answer waits for the store.
-const BOUND: Duration = Duration::from_millis(50);
 /// Bytes that a connection has to deliver before the store saves its path: several initial windows.
 const WORTHWHILE: Bytes = Bytes::new(100_000);
 
@@ -70,31 +67,33 @@ impl Paths {
         }
     }
 
-    /// The knowledge about the path to `client`, if the store answers in time.
-    pub(crate) async fn look_up(self: Arc<Self>, client: IpAddr) -> Option<Known> {
-        let asked = tokio::task::spawn_blocking(move || {
-            let record = self.told(self.store.get(self.prefixes.prefix_of(client), now()))??;
+    /// The knowledge about the path to `client`. Blocks.
+    ///
+    /// # Errors
+    ///
+    /// Why the store does not say.
+    pub(crate) fn look_up(&self, client: IpAddr) -> Result<Option<Known>, StoreError> {
+        let record = self.told(self.store.get(self.prefixes.prefix_of(client), now()))?;
+        Ok(record.map(|record| {
             let delivered = record.observations().iter().map(|seen| seen.rate).max();
-            Some(Known { saved: record.saved_path(Merge::default(), now()), delivered })
-        });
-        tokio::time::timeout(BOUND, asked).await.ok()?.ok()?
+            Known { saved: record.saved_path(Merge::default(), now()), delivered }
+        }))
     }
 
     /// Saves the measurements of a connection to `client`. Blocks.
     pub(crate) fn save(&self, client: IpAddr, status: &Status) {
         if let Some(observation) = observation(status, now()) {
-            self.told(self.store.put(self.prefixes.prefix_of(client), observation));
+            drop(self.told(self.store.put(self.prefixes.prefix_of(client), observation)));
         }
     }
 
-    fn told<T>(&self, answer: Result<T, StoreError>) -> Option<T> {
-        answer
-            .inspect_err(|error| {
-                if !self.told.swap(true, Ordering::Relaxed) {
-                    self.warnings.tell(format_args!("{}: {error}; further failures are not told", self.name));
-                }
-            })
-            .ok()
+    /// Warns of the first failure.
+    fn told<T>(&self, answer: Result<T, StoreError>) -> Result<T, StoreError> {
+        answer.inspect_err(|error| {
+            if !self.told.swap(true, Ordering::Relaxed) {
+                self.warnings.tell(format_args!("{}: {error}; further failures are not told", self.name));
+            }
+        })
     }
 }
 
@@ -110,7 +109,8 @@ fn observation(status: &Status, at: UnixTime) -> Option<Observation> {
     Some(Observation { at, min_rtt, cwnd, rate })
 }
 
-fn now() -> UnixTime {
+/// The time, for stores and oracles.
+pub(super) fn now() -> UnixTime {
     // A clock before 1970 is as good as one that does not run.
     UnixTime::from_secs(SystemTime::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_secs()))
 }
@@ -141,14 +141,14 @@ mod tests {
         assert_eq!(observation(&Status { moves: 1, ..status }, at), None);
     }
 
-    #[tokio::test]
-    async fn a_store_that_cannot_be_used_is_gone_without() {
+    #[test]
+    fn a_store_that_cannot_be_used_is_gone_without() {
         let folder = tempfile::tempdir().unwrap();
         let broken = folder.path().join("broken.redb");
         std::fs::write(&broken, "no database, and long enough to be looked at as one").unwrap();
         assert!(Paths::open(broken.to_str().unwrap(), &Warnings::default()).is_none());
         let file = folder.path().join("paths.redb");
-        let store = Arc::new(Paths::open(file.to_str().unwrap(), &Warnings::default()).unwrap());
-        assert_eq!(store.look_up("192.0.2.1".parse().unwrap()).await, None);
+        let store = Paths::open(file.to_str().unwrap(), &Warnings::default()).unwrap();
+        assert!(matches!(store.look_up("192.0.2.1".parse().unwrap()), Ok(None)));
     }
 }

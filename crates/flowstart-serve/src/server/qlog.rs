@@ -40,6 +40,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use flowstart_core::event::Decision;
 use flowstart_quic::Flow;
 use flowstart_quic::qlog::decision_events;
 use noq::{ConnectionId, QlogConfig, QlogFactory, Side};
@@ -224,7 +225,8 @@ impl<W: Write> Writer<W> {
 
     fn write_decisions(&mut self) {
         while let Some((time, decision)) = self.flow.take_decision() {
-            let sources = self.flow.findings();
+            let launches = matches!(decision, Decision::Launched { .. });
+            let sources = if launches { self.flow.findings() } else { Vec::new() };
             for (name, data) in decision_events(decision, &sources, &mut self.state, COLLAPSE) {
                 self.write_event(time.as_nanos() as f64 / 1e6, name, &data);
             }

@@ -6,7 +6,7 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use flowstart_core::path::SavedPath;
 use flowstart_core::sources::{Known, Sources, Statement, Verdict};
@@ -16,7 +16,6 @@ use flowstart_quic::hint::HintPolicy;
 use flowstart_sensing::application_request::ApplicationRequest;
 use flowstart_sensing::interface;
 use flowstart_sensing::oracle::{Capacity, ClientConfig, OracleClient};
-use flowstart_sensing::path_store::UnixTime;
 use tokio::task::spawn_blocking;
 
 use super::paths::{self, Paths};
@@ -27,7 +26,8 @@ use crate::warnings::Warnings;
 const BOUND: Duration = Duration::from_millis(50);
 /// No path is faster, so a source that states more states nonsense.
 const FASTEST: Rate = Rate::from_mbit(1_000_000);
-/// What the names of sources are in logs and metrics.
+
+/// What the sources are called in logs and metrics.
 pub(super) mod name {
     pub(in crate::server) const HINT: &str = "hint";
     pub(in crate::server) const CLIENT_HINTS: &str = "client-hints";
@@ -57,10 +57,13 @@ pub(super) struct SourcesOfServer {
 
 /// What the sources say of one client.
 pub(super) struct Heard {
-    path_store: Option<Option<paths::Known>>,
-    oracle: Option<Result<Option<Capacity>, (Verdict, String)>>,
-    interface: Option<Result<Option<Rate>, (Verdict, String)>>,
+    path_store: Option<Told<paths::Known>>,
+    oracle: Option<Told<Capacity>>,
+    interface: Option<Told<Rate>>,
 }
+
+/// What a source says, if anything, or why it does not.
+type Told<T> = Result<Option<T>, (Verdict, String)>;
 
 impl SourcesOfServer {
     /// The sources that the configuration names. Warns of an oracle that cannot be asked and of a path store that
@@ -91,14 +94,12 @@ impl SourcesOfServer {
     /// Asks all of them at once.
     pub(super) async fn ask(self: Arc<Self>, client: IpAddr) -> Heard {
         let path_store = async {
-            match self.paths.clone() {
-                Some(paths) => Some(paths.look_up(client).await),
-                None => None,
-            }
+            let paths = self.paths.clone()?;
+            Some(in_time(move || paths.look_up(client).map_err(|error| error.to_string())).await)
         };
         let oracle = async {
             let oracle = self.oracle.clone()?;
-            Some(in_time(move || oracle.capacity(client, now()).map_err(|error| error.to_string())).await)
+            Some(in_time(move || oracle.capacity(client, paths::now()).map_err(|error| error.to_string())).await)
         };
         let interface = async {
             let (choice, config) = self.interface.clone()?;
@@ -159,16 +160,14 @@ impl Heard {
         flow.hear(|sources| {
             match self.path_store {
                 None => {}
-                Some(None) => sources.lack(name::PATH_STORE, Verdict::Missing, ""),
-                Some(Some(paths::Known { saved, delivered: highest })) => {
-                    delivered = highest;
-                    match saved {
-                        Some(saved) => {
-                            believe(sources, name::PATH_STORE, Statement::Saved(saved), Some(saved.age));
-                        }
+                Some(Ok(known)) => {
+                    delivered = known.and_then(|known| known.delivered);
+                    match known.and_then(|known| known.saved) {
+                        Some(saved) => believe(sources, name::PATH_STORE, Statement::Saved(saved), Some(saved.age)),
                         None => sources.lack(name::PATH_STORE, Verdict::Missing, ""),
                     }
                 }
+                Some(Err((verdict, reason))) => sources.lack(name::PATH_STORE, verdict, &reason),
             }
             match self.oracle {
                 None => {}
@@ -212,29 +211,11 @@ pub(super) fn check(config: &Config) -> Result<(), ServerError> {
         // Requests to routers are options of IP, which sockets without privileges cannot send.
         Known::Approved => false,
     };
-    let option = |known: &Known| match known {
-        Known::Hint => "--hint-policy",
-        Known::Saved => "--path-store or --path-state-key",
-        Known::Oracle => "--oracle",
-        Known::Interface => "--interface",
-        Known::Requested => "--deadline",
-        Known::Approved => "routers that approve rates",
-    };
     for scheme in config.schemes.all() {
         let senses = scheme.senses();
         if !senses.is_empty() && !senses.iter().any(|known| given(*known)) {
-            let words = |names: Vec<&str>| names.join(" or ");
-            return Err(ServerError::NoSource {
-                scheme: scheme.name().to_owned(),
-                senses: words(senses.iter().map(|known| known.name()).collect()),
-                options: words(senses.iter().map(option).collect()),
-            });
+            return Err(ServerError::NoSource { scheme: scheme.name().to_owned(), senses });
         }
     }
     Ok(())
-}
-
-fn now() -> UnixTime {
-    // A clock before 1970 is as good as one that does not run.
-    UnixTime::from_secs(SystemTime::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_secs()))
 }

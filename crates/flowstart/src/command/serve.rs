@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
+use flowstart_core::sources::Known;
 use flowstart_core::time::Duration;
 use flowstart_core::units::Bytes;
 use flowstart_quic::hint::HintPolicy;
@@ -241,6 +242,18 @@ impl Arguments {
     }
 }
 
+/// The option that lets the server know it.
+fn option_of(known: Known) -> &'static str {
+    match known {
+        Known::Hint => "--hint-policy",
+        Known::Saved => "--path-store or --path-state-key",
+        Known::Oracle => "--oracle",
+        Known::Interface => "--interface",
+        Known::Requested => "--deadline",
+        Known::Approved => "routers that approve rates",
+    }
+}
+
 /// A server that cannot start mostly has a wrong option.
 fn failure(error: ServerError) -> Failure {
     match error {
@@ -249,7 +262,11 @@ fn failure(error: ServerError) -> Failure {
         ServerError::PathStateKey { file, problem } => Failure::File { file, message: problem, text: None },
         ServerError::Listen { address, cause } => refused("listen", address, &cause.to_string()),
         ServerError::Metrics { address, cause } => refused("metrics", address, &cause.to_string()),
-        ServerError::NoSource { .. } | ServerError::Source(_) => Failure::Input(error.to_string()),
+        ServerError::NoSource { ref senses, .. } => {
+            let options: Vec<_> = senses.iter().map(|known| option_of(*known)).collect();
+            Failure::Input(format!("{error}: use {}", options.join(" or ")))
+        }
+        ServerError::Source(_) => Failure::Input(error.to_string()),
         other => Failure::Other(other.to_string()),
     }
 }
