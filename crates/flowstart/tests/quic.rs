@@ -159,6 +159,7 @@ fn bad_input_is_refused_with_what_is_allowed() {
         (&["--self-signed", "--stall", "0s"], "use 1ms or more"),
         (&["--self-signed", "--idle", "0s"], "use 1ms or more"),
         (&["--self-signed", "--max-connections", "0"], "use 1 or more"),
+        (&["--self-signed", "--max-per-prefix", "0"], "use 1 or more"),
         (&["--cert", "/dev/zero", "--key", &key], "/dev/zero: cannot be read"),
         (&["--self-signed", "--qlog", &format!("{garbage}/q")], "--qlog"),
     ];
@@ -785,17 +786,19 @@ fn a_scheme_without_its_sources_is_refused() {
 
 #[test]
 fn limits_refuse_or_ask_for_proof() {
-    let full = Server::self_signed(&["--max-connections", "1"]);
-    let mut holder = Program::new(assert_cmd::cargo::cargo_bin("flowstart"))
-        .args(["get", "--insecure", "--hold", "100s", "--connections", "1", &format!("{}/generate/1KB", full.url)])
-        .stdout(Stdio::null())
-        .spawn()
-        .unwrap();
-    full.wait_for("flowstart_connections_active 1");
-    full.get("/generate/1KB").assert().code(1);
-    full.wait_for("flowstart_connection_attempts_total{result=\"full\"} 1");
-    holder.kill().unwrap();
-    holder.wait().unwrap();
+    for (option, result) in [("--max-connections", "full"), ("--max-per-prefix", "prefix")] {
+        let full = Server::self_signed(&[option, "1"]);
+        let mut holder = Program::new(assert_cmd::cargo::cargo_bin("flowstart"))
+            .args(["get", "--insecure", "--hold", "100s", "--connections", "1", &format!("{}/generate/1KB", full.url)])
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        full.wait_for("flowstart_connections_active 1");
+        full.get("/generate/1KB").assert().code(1);
+        full.wait_for(&format!("flowstart_connection_attempts_total{{result=\"{result}\"}} 1"));
+        holder.kill().unwrap();
+        holder.wait().unwrap();
+    }
 
     let rate = Server::self_signed(&["--max-rate", "1"]);
     rate.timings("/generate/1KB");

@@ -14,12 +14,15 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::answers::{Client, locked};
-use super::limits::Counted;
+use super::limits::{Counted, OfPrefix};
 use super::qlog;
 use super::shared::{Shared, h3_code};
 use super::sources;
 use crate::metrics::Attempt;
 use crate::scheme::Scheme;
+
+/// A connection among all of them, and among those of its prefix if these are limited.
+type Place = (Counted, Option<OfPrefix>);
 
 impl Shared {
     /// Decides whether to accept a connection.
@@ -46,12 +49,23 @@ impl Shared {
             incoming.refuse();
             return count("rate");
         }
-        let counted = (self.connections.enter(), self.handshakes.enter());
+        let of_prefix = self.of_prefix.as_ref().map(|limit| limit.enter(client, !may_prove));
+        if matches!(of_prefix, Some(None)) {
+            return if may_prove {
+                drop(incoming.retry());
+                count("retry")
+            } else {
+                incoming.refuse();
+                count("prefix")
+            };
+        }
+        let connected = (self.connections.enter(), of_prefix.flatten());
+        let counted = (connected, self.handshakes.enter());
         tasks.spawn(self.clone().accept(incoming, counted, stop.clone()));
     }
 
     /// One connection from its first packet to its end.
-    async fn accept(self: Arc<Self>, incoming: Incoming, counted: (Counted, Counted), stop: CancellationToken) {
+    async fn accept(self: Arc<Self>, incoming: Incoming, counted: (Place, Counted), stop: CancellationToken) {
         let (_connected, shaking_hands) = counted;
         let count = |result| {
             self.metrics.attempts.get_or_create(&Attempt { result }).inc();

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use flowstart_core::units::Bytes;
@@ -19,6 +19,8 @@ const WATCHED: usize = 1 << 16;
 pub struct Limits {
     /// Connections at a time.
     pub connections: usize,
+    /// Connections at a time from one prefix, /24 or /48; `None`: any number.
+    pub of_prefix: Option<usize>,
     /// New connections per second from one prefix, /24 or /48; `None`: any number.
     pub rate: Option<f64>,
     /// Concurrent handshakes above which clients have to prove their address (Retry).
@@ -39,6 +41,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             connections: 10_000,
+            of_prefix: None,
             rate: None,
             handshakes: 256,
             handshake: Duration::from_secs(10),
@@ -94,6 +97,57 @@ impl RateLimit {
         let admitted = have >= least;
         *bucket = Bucket { tokens: if admitted { have - 1.0 } else { have }, filled: now };
         admitted
+    }
+}
+
+/// Limits the connections of each prefix at a time. Its memory is bounded by the number of all connections.
+#[derive(Debug)]
+pub(crate) struct PrefixLimit {
+    most: usize,
+    prefixes: Prefixes,
+    open: Mutex<HashMap<Prefix, usize>>,
+}
+
+/// A connection that counts for its prefix, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct OfPrefix {
+    limit: Arc<PrefixLimit>,
+    prefix: Prefix,
+}
+
+impl PrefixLimit {
+    /// At most this many from one prefix: /24 for IPv4, /48 for IPv6.
+    pub(crate) fn new(most: usize) -> Self {
+        Self { most, prefixes: Prefixes::default(), open: Mutex::default() }
+    }
+
+    fn open(&self) -> MutexGuard<'_, HashMap<Prefix, usize>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// One more connection from `client`; `None` if its prefix has as many as it may. Half of the places are for
+    /// addresses that are proven.
+    pub(crate) fn enter(self: &Arc<Self>, client: IpAddr, is_proven: bool) -> Option<OfPrefix> {
+        let most = if is_proven { self.most } else { self.most / 2 };
+        let prefix = self.prefixes.prefix_of(client);
+        let mut open = self.open();
+        let number = open.get(&prefix).copied().unwrap_or(0);
+        (number < most).then(|| {
+            open.insert(prefix, number + 1);
+            OfPrefix { limit: self.clone(), prefix }
+        })
+    }
+}
+
+impl Drop for OfPrefix {
+    fn drop(&mut self) {
+        let mut open = self.limit.open();
+        if let Some(number) = open.get_mut(&self.prefix) {
+            *number -= 1;
+            if *number == 0 {
+                open.remove(&self.prefix);
+            }
+        }
     }
 }
 
@@ -208,6 +262,25 @@ mod tests {
         assert!(!limit.admit(client(WATCHED as u32), true, start));
         assert!(limit.admit(client(WATCHED as u32), true, start + Duration::from_secs(1)));
         assert_eq!(limit.buckets.lock().unwrap().len(), 1);
+    }
+
+    #[test]
+    fn a_prefix_has_its_places_and_no_more() {
+        let limit = Arc::new(PrefixLimit::new(2));
+        let enter = |client: &str| limit.enter(client.parse().unwrap(), true);
+        // Half of them are for anybody.
+        let anybody = || limit.enter([192, 0, 2, 7].into(), false);
+        let (first, none) = (anybody(), anybody());
+        let second = enter("192.0.2.200");
+        assert!(none.is_none());
+        assert!(first.is_some() && second.is_some() && enter("192.0.2.3").is_none());
+        let other = enter("2001:db8::1");
+        assert!(other.is_some());
+        drop(first);
+        let third = enter("192.0.2.3");
+        assert!(third.is_some() && enter("192.0.2.4").is_none());
+        drop((second, third, other));
+        assert!(limit.open().is_empty());
     }
 
     #[test]

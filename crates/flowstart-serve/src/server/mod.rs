@@ -46,7 +46,7 @@ use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 use self::content::Content;
 use self::hints::Hints;
 pub use self::limits::Limits;
-use self::limits::{Counter, RateLimit, Seldom};
+use self::limits::{Counter, PrefixLimit, RateLimit, Seldom};
 use self::policy::Policy;
 pub use self::policy::{FallBack, Schemes};
 use self::shared::{FAREWELL, Shared, h3_code};
@@ -244,6 +244,7 @@ impl Server {
             policy: Policy::new(schemes),
             metrics: Metrics::new(),
             limits,
+            of_prefix: limits.of_prefix.map(|most| Arc::new(PrefixLimit::new(most))),
             rate: limits.rate.map(RateLimit::new),
             hints: Hints::new(config.hint_policy),
             log: Seldom::new(warnings.clone()),

@@ -8,7 +8,7 @@ use noq::{Endpoint, ServerConfig, TransportConfig, VarInt};
 
 use super::content::Content;
 use super::hints::Hints;
-use super::limits::{Counter, Limits, RateLimit, Seldom};
+use super::limits::{Counter, Limits, PrefixLimit, RateLimit, Seldom};
 use super::policy::Policy;
 use super::qlog;
 use super::sources::SourcesOfServer;
@@ -35,6 +35,8 @@ pub(super) struct Shared {
     pub(super) metrics: Metrics,
     /// What it allows.
     pub(super) limits: Limits,
+    /// Connections per prefix.
+    pub(super) of_prefix: Option<Arc<PrefixLimit>>,
     /// New connections per prefix and second.
     pub(super) rate: Option<RateLimit>,
     /// The policy for hints.

@@ -116,6 +116,10 @@ pub(crate) struct Arguments {
     /// Connections at a time.
     #[arg(long, value_name = "NUMBER", default_value_t = 10_000)]
     max_connections: usize,
+    /// Connections at a time from one prefix, /24 or /48. Behind a network's gateway many clients may share one.
+    /// Default: no limit.
+    #[arg(long, value_name = "NUMBER")]
+    max_per_prefix: Option<usize>,
     /// New connections per second from one prefix, /24 or /48. Default: no limit.
     #[arg(long, value_name = "NUMBER")]
     max_rate: Option<f64>,
@@ -192,14 +196,16 @@ impl Arguments {
         if let Some((option, time)) = times.into_iter().find(|(_, time)| *time < Duration::from_millis(1)) {
             return Err(refused(option, time, "use 1ms or more"));
         }
-        if self.max_connections == 0 {
-            return Err(refused("max-connections", 0, "use 1 or more"));
+        let numbers = [("max-connections", Some(self.max_connections)), ("max-per-prefix", self.max_per_prefix)];
+        if let Some((option, _)) = numbers.into_iter().find(|(_, number)| *number == Some(0)) {
+            return Err(refused(option, 0, "use 1 or more"));
         }
         if let Some(rate) = self.max_rate.filter(|rate| !(*rate > 0.0 && *rate <= 1e9)) {
             return Err(refused("max-rate", rate, "use a number above 0 to 1e9"));
         }
         Ok(Limits {
             connections: self.max_connections,
+            of_prefix: self.max_per_prefix,
             rate: self.max_rate,
             handshakes: self.max_handshakes,
             handshake: std_time(self.handshake_time),
