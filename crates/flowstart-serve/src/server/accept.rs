@@ -51,13 +51,12 @@ impl Shared {
         }
         let of_prefix = self.of_prefix.as_ref().map(|limit| limit.enter(client, !may_prove));
         if matches!(of_prefix, Some(None)) {
-            return if may_prove {
+            if may_prove {
                 drop(incoming.retry());
-                count("retry")
-            } else {
-                incoming.refuse();
-                count("prefix")
-            };
+                return count("retry");
+            }
+            incoming.refuse();
+            return count("prefix");
         }
         let connected = (self.connections.enter(), of_prefix.flatten());
         let counted = (connected, self.handshakes.enter());
