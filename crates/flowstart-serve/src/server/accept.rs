@@ -32,31 +32,30 @@ impl Shared {
             self.metrics.attempts.get_or_create(&Attempt { result }).inc();
         };
         let may_prove = !incoming.remote_address_validated() && incoming.may_retry();
+        // Who may still prove an address is asked to, and then gets more than anybody.
+        let turn_away = |incoming: Incoming, result| {
+            if may_prove {
+                drop(incoming.retry());
+                count("retry");
+            } else {
+                incoming.refuse();
+                count(result);
+            }
+        };
         if may_prove && self.handshakes.now() >= self.limits.handshakes {
-            // Retry is possible, as checked above.
-            drop(incoming.retry());
-            return count("retry");
+            return turn_away(incoming, "retry");
         }
         if self.connections.now() >= self.limits.connections {
             incoming.refuse();
             return count("full");
         }
-        if self.rate.as_ref().is_some_and(|rate| !rate.admit(client, !may_prove, Instant::now())) {
-            if may_prove {
-                drop(incoming.retry());
-                return count("retry");
-            }
-            incoming.refuse();
-            return count("rate");
-        }
         let of_prefix = self.of_prefix.as_ref().map(|limit| limit.enter(client, !may_prove));
         if matches!(of_prefix, Some(None)) {
-            if may_prove {
-                drop(incoming.retry());
-                return count("retry");
-            }
-            incoming.refuse();
-            return count("prefix");
+            return turn_away(incoming, "prefix");
+        }
+        // Last, so that nobody who is turned away uses up the rate.
+        if self.rate.as_ref().is_some_and(|rate| !rate.admit(client, !may_prove, Instant::now())) {
+            return turn_away(incoming, "rate");
         }
         let connected = (self.connections.enter(), of_prefix.flatten());
         let counted = (connected, self.handshakes.enter());
