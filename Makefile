@@ -89,6 +89,7 @@ lint:
 	cargo fmt --manifest-path fuzz/Cargo.toml --check
 	scripts/check-columns
 	cargo clippy --workspace --features flowstart-quic/quinn --all-targets --locked -- -D warnings
+	cargo check --manifest-path fuzz/Cargo.toml --target-dir target/fuzz --locked
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --features flowstart-quic/quinn --no-deps --locked
 	scripts/check-crates
 
