@@ -66,6 +66,14 @@ impl FromStr for AccessTechnology {
     }
 }
 
+/// Its name, as it is read.
+impl fmt::Display for AccessTechnology {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = TECHNOLOGIES.iter().find(|(_, technology)| technology == self).map(|(name, _)| *name);
+        f.write_str(name.unwrap_or_default())
+    }
+}
+
 /// A client's statement about its access link (Blitzstart, section 3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hint {

@@ -8,7 +8,7 @@ use flowstart_report::{Kind, Verdict};
 use flowstart_statistics::{LEVEL, RESAMPLES, bca_mean_difference_paired, mean};
 
 use super::cell_input;
-use crate::results::comparison::{self, Pair, by_repetition, intervals};
+use crate::results::comparison::{self, Pair, WASTE, by_repetition, intervals};
 use crate::results::felt::felt;
 use crate::results::flows::Row;
 use crate::results::folder::MANIFEST;
@@ -47,7 +47,7 @@ pub fn changes(before: &Stored, after: &Stored, across_versions: bool) -> Result
         };
         let (old, new) = (&old[cell.index], &new[cell.index]);
         let counts = [&summaries[0].cells[then.index], &summaries[1].cells[cell.index]];
-        let is_as_complete = counts[0].n == counts[1].n && counts[0].failed == counts[1].failed;
+        let is_same = counts[0].n == counts[1].n && comparison::is_same(old, new);
         let seed = name_hash(&id);
         let time = &times[cell.index];
         let difference = |field: fn(&Row) -> Option<f64>| {
@@ -59,7 +59,7 @@ pub fn changes(before: &Stored, after: &Stored, across_versions: bool) -> Result
             }
         };
         let inflation_delta = difference(|row| Some(row.inflation));
-        let (verdict, fct) = judged(time, is_as_complete, intervals[cell.index], inflation_delta.mean.unwrap_or(0.0));
+        let (verdict, fct) = judged(time, is_same, intervals[cell.index], inflation_delta.mean.unwrap_or(0.0));
         Ok(report::Change {
             before: cell_input(&before.study.plan, then, &summaries[0].cells[then.index], old),
             after: cell_input(plan, &cell, &summaries[1].cells[cell.index], new),
@@ -145,16 +145,30 @@ fn check(before: &Stored, after: &Stored, across_versions: bool) -> Result<Vec<S
 /// interval.
 fn judged(
     pairs: &[Pair],
-    is_as_complete: bool,
+    is_same: bool,
     interval: Option<[f64; 2]>,
     more_inflation: f64,
 ) -> (Option<Verdict>, report::Estimate) {
     let (before, after): (Vec<f64>, Vec<f64>) = pairs.iter().flatten().copied().unzip();
-    let is_same = is_as_complete && !before.is_empty() && before == after;
     let verdict = comparison::verdict(pairs, is_same, interval, more_inflation);
     let has_interval = verdict.is_some_and(|one| one.kind != Kind::Same && !one.is_deterministic());
     let mean = mean(&before).zip(mean(&after)).map(|(before, after)| before / after);
     (verdict, report::Estimate { mean, ci95: interval.filter(|_| has_interval) })
+}
+
+/// What changed in the bytes alone: cells that take about as long as before, and send more bytes or fewer.
+fn wasteful(cells: &[report::Change]) -> Option<String> {
+    let is_other = |cell: &&report::Change| {
+        let is_sure = cell.inflation_delta.ci95.is_none_or(|[low, high]| low > 0.0 || high < 0.0);
+        !cell.has_changed() && is_sure && cell.inflation_delta.mean.is_some_and(|more| more.abs() > WASTE)
+    };
+    let which: Vec<&report::Change> = cells.iter().filter(is_other).collect();
+    let size = |cell: &report::Change| cell.inflation_delta.mean.unwrap_or(0.0);
+    let most = which.iter().max_by(|a, b| size(a).abs().total_cmp(&size(b).abs()))?;
+    let (percent, direction) = (size(most).abs() * 100.0, if size(most) > 0.0 { "more" } else { "less" });
+    let (id, others) = (&most.after.id, which.len() - 1);
+    let others = if others > 0 { format!(", and {others} other cells send another amount") } else { String::new() };
+    Some(format!("In about the same time {id} sends {percent:.1} % of the transfer {direction} than before{others}."))
 }
 
 /// The answer in sentences.
@@ -203,6 +217,7 @@ fn answer(cells: &[report::Change]) -> Vec<String> {
     if same > 0 {
         sentences.push(format!("In {same} cells every repetition takes exactly as long as before."));
     }
+    sentences.extend(wasteful(cells));
     if let Some(first) = incomparable.first() {
         let (only, id) = (incomparable.len() == 1, &first.after.id);
         let which = if only { format!("Of {id}") } else { format!("Of {} cells", incomparable.len()) };
@@ -229,7 +244,13 @@ mod tests {
         let pairs: Vec<Pair> = before.iter().zip(after).map(|(before, after)| Some((*before, *after))).collect();
         let text = "link = [\"lte\"]\nsize = [\"70KB\"]\nscheme = [\"slow-start\"]\nreps = 1";
         let plan = Scenario::from_text(text).unwrap().plan(std::path::Path::new(".")).unwrap();
-        judged(&pairs, true, intervals(&plan, std::slice::from_ref(&pairs))[0], more_inflation).0
+        judged(
+            &pairs,
+            !pairs.is_empty() && before == after,
+            intervals(&plan, std::slice::from_ref(&pairs))[0],
+            more_inflation,
+        )
+        .0
     }
 
     #[test]
@@ -267,6 +288,21 @@ mod tests {
         let of_two = answer(&[same, cell(5, 0, None)]);
         assert_eq!(of_two[0], "In the one cell that can be compared the completion time did not change measurably.");
         assert_eq!(of_two[2..], expected);
+    }
+
+    #[test]
+    fn bytes_that_are_sent_twice_at_the_same_times_are_not_called_unchanged() {
+        let cell = |verdict, more| report::Change {
+            before: report::Cell { id: "a".into(), n: 5, ..report::Cell::default() },
+            after: report::Cell { id: "a".into(), n: 5, ..report::Cell::default() },
+            verdict: Some(Verdict::of_interval(verdict)),
+            inflation_delta: report::Estimate { mean: Some(more), ci95: Some([more, more]) },
+            ..report::Change::default()
+        };
+        let twice = verdict(&[100.0, 110.0], &[100.0, 110.0], 1.0).unwrap();
+        assert_eq!(twice.kind, Kind::Same, "what has the same packets");
+        let answer = answer(&[cell(Kind::Negligible, 1.0), cell(Kind::Same, 0.0), cell(Kind::Faster, 0.5)]);
+        assert_eq!(answer[2], "In about the same time a sends 100.0 % of the transfer more than before.");
     }
 
     #[test]

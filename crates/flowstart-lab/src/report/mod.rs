@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use flowstart_core::path::AccessTechnology;
 use flowstart_core::startup::StartupConfig;
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::Bytes;
@@ -306,6 +307,7 @@ fn properties(link: &crate::spec::link::Link) -> Vec<(String, String)> {
         ("token bucket", all.burst),
         ("policer with a bucket of", all.policer),
         ("the buffer", other(link.counts_in_service, "holds the packet in service, too".to_owned())),
+        ("access technology", other(link.technology != AccessTechnology::Unknown, link.technology.to_string())),
         ("hinted rate", all.hint),
         ("steps of hints per factor of ten", all.hint_steps.map(|steps| steps.to_string())),
     ];

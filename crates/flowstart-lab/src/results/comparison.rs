@@ -140,7 +140,7 @@ fn is_one_run(pairs: &[Pair]) -> bool {
 }
 
 /// Whether every repetition of both cells had the same packets, and some completed.
-fn is_same(base: &[&Row], rows: &[&Row]) -> bool {
+pub fn is_same(base: &[&Row], rows: &[&Row]) -> bool {
     let is_of_packets = |metric: &&Metric| {
         metric.group == Group::Every && !OF_STARTUP.iter().any(|prefix| metric.name.starts_with(prefix))
     };
