@@ -5,6 +5,7 @@
 //! | measurements of earlier connections per destination, and initial windows learned from them | [`path_store`] | `saved` |
 //! | a share of the window of parallel connections to the same peer | [`shared_window`] | |
 //! | the speed of the interface towards a destination | [`interface`] | `interface_rate` |
+//! | a name for the network through which connections leave | [`access_network`] | |
 //! | the rate, or size and deadline, that the application asks for | [`application_request`] | `requested_rate` |
 //! | a service that tells others what connections measured, and its client | [`oracle`] | `oracle_rate` |
 //! | a client's estimates of its access link, and its hints | [`estimator`] | `hint` |
@@ -15,6 +16,7 @@
 #[doc = include_str!("../README.md")]
 struct Readme;
 
+pub mod access_network;
 pub mod application_request;
 pub mod estimator;
 pub mod interface;

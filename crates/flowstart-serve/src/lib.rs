@@ -20,9 +20,9 @@
 struct Readme;
 
 pub mod analyze;
-mod bounded;
 pub mod client;
 mod endpoint;
+mod file;
 mod hexadecimal;
 mod http3;
 mod metrics;

@@ -11,7 +11,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, Serve
 use rustls::{ClientConfig, DigitallySignedStruct, KeyLogFile, RootCertStore, ServerConfig, SignatureScheme};
 use x509_parser::parse_x509_certificate;
 
-use crate::bounded;
+use crate::file;
 use crate::warnings::Warnings;
 
 /// How a server proves who it is.
@@ -78,7 +78,7 @@ fn unusable(file: &Path, problem: impl Into<String>) -> TlsError {
 
 /// What a file of certificates or keys holds.
 fn content(file: &Path) -> std::io::Result<Vec<u8>> {
-    bounded::read(file, LARGEST_FILE)
+    file::read(file, LARGEST_FILE)
 }
 
 fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {

@@ -13,7 +13,7 @@ use std::time::{Duration, SystemTime};
 use bytes::Bytes;
 use noq::{TokenLog, TokenReuseError, TokenStore};
 
-use crate::hexadecimal;
+use crate::{file, hexadecimal};
 
 /// Tokens that are kept of a server, the latest ones.
 const PER_SERVER: usize = 4;
@@ -64,10 +64,10 @@ impl Tokens {
             Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
             Err(error) => return Err(unreadable(error)),
             Ok(found) if !found.is_file() => return Err(failed("is no regular file; choose another".to_owned())),
-            Ok(found) if found.len() > LARGEST_FILE => {
-                return Err(failed(format!("has {} bytes; allowed are {LARGEST_FILE}", found.len())));
+            Ok(_) => {
+                let bytes = file::read(file, LARGEST_FILE).map_err(unreadable)?;
+                String::from_utf8(bytes).map_err(|error| failed(error.to_string()))?
             }
-            Ok(_) => std::fs::read_to_string(file).map_err(unreadable)?,
         };
         let mut kept = Vec::new();
         for (number, line) in (1..).zip(text.lines()).filter(|(_, line)| !line.is_empty()) {
@@ -90,12 +90,10 @@ impl Tokens {
     ///
     /// Why it cannot be written.
     pub fn save(&self) -> Result<(), TokensError> {
-        let lines =
+        let lines: String =
             self.kept().iter().map(|(server, token)| format!("{server} {}\n", hexadecimal::encode(token))).collect();
-        let mut new = self.file.clone().into_os_string();
-        new.push(".new");
-        let written = std::fs::write(&new, String::as_bytes(&lines)).and_then(|()| std::fs::rename(&new, &self.file));
-        written.map_err(|cause| TokensError::Unwritable { file: self.file.clone(), cause })
+        file::replace(&self.file, lines.as_bytes())
+            .map_err(|cause| TokensError::Unwritable { file: self.file.clone(), cause })
     }
 }
 

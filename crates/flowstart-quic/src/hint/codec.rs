@@ -223,9 +223,9 @@ mod tests {
 
     #[test]
     fn a_quantized_hint_is_a_step_of_the_grid_and_whole_minutes() {
-        // 50 Mbit/s lies between the steps 39.8 and 63.1 Mbit/s of the default grid; 61 s are two started minutes.
+        // 50 Mbit/s lies between the steps 44.7 and 50.1 Mbit/s of the default grid; 61 s are two started minutes.
         let told = hint(50, AccessTechnology::Dsl, 61).quantized(&Grid::default()).unwrap();
-        assert_eq!((told.rate.bits_per_sec(), told.age), (39_810_717, Duration::from_millis(120_000)));
+        assert_eq!((told.rate.bits_per_sec(), told.age), (44_668_359, Duration::from_millis(120_000)));
         let slow = BandwidthHint { rate: Rate::from_bits_per_sec(99_999), ..told };
         assert_eq!(slow.quantized(&Grid::default()), None);
     }

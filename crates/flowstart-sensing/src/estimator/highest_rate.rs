@@ -69,10 +69,16 @@ impl HighestRate {
         }
     }
 
-    /// The highest rate that has not expired, faded by its age; `None` if there is none.
-    pub fn estimate(&self, now: UnixTime) -> Option<Rate> {
-        let valid = self.rates.iter().find(|(at, _)| now.since(*at) < self.config.lifetime);
-        valid.map(|(at, rate)| self.faded(*rate, *at, now)).filter(|rate| *rate > Rate::ZERO)
+    /// The highest rate that has not expired, faded by its age, and this age; `None` if there is none.
+    pub fn estimate(&self, now: UnixTime) -> Option<(Rate, Duration)> {
+        let (at, rate) = self.rates.iter().find(|(at, _)| now.since(*at) < self.config.lifetime)?;
+        let faded = self.faded(*rate, *at, now);
+        (faded > Rate::ZERO).then(|| (faded, now.since(*at)))
+    }
+
+    /// When the last transfer that counts was.
+    pub fn latest(&self) -> Option<UnixTime> {
+        self.rates.back().map(|(at, _)| *at)
     }
 
     /// rate x 2^(-age / half-life).
@@ -90,6 +96,10 @@ mod tests {
 
     use super::*;
 
+    fn estimate(seen: &HighestRate, seconds: u64) -> Option<Rate> {
+        seen.estimate(at(seconds)).map(|(rate, _)| rate)
+    }
+
     fn at(seconds: u64) -> UnixTime {
         UnixTime::from_secs(seconds)
     }
@@ -98,13 +108,15 @@ mod tests {
     fn the_highest_rate_holds_until_it_expires() {
         let config = Config { lifetime: Duration::from_secs(100.0), half_life: None };
         let mut seen = HighestRate::new(config);
-        assert_eq!(seen.estimate(at(0)), None);
+        assert_eq!(estimate(&seen, 0), None);
         seen.observe(Rate::from_mbit(40), at(0));
         seen.observe(Rate::from_mbit(10), at(10));
         seen.observe(Rate::from_mbit(25), at(20));
-        assert_eq!(seen.estimate(at(99)), Some(Rate::from_mbit(40)));
-        assert_eq!(seen.estimate(at(100)), Some(Rate::from_mbit(25)));
-        assert_eq!(seen.estimate(at(120)), None);
+        assert_eq!(estimate(&seen, 99), Some(Rate::from_mbit(40)));
+        assert_eq!(estimate(&seen, 100), Some(Rate::from_mbit(25)));
+        assert_eq!(estimate(&seen, 120), None);
+        // The age is that of the rate, not of the last transfer.
+        assert_eq!(seen.estimate(at(30)), Some((Rate::from_mbit(40), Duration::from_secs(30.0))));
     }
 
     #[test]
@@ -112,11 +124,11 @@ mod tests {
         let config = Config { lifetime: Duration::from_secs(1000.0), half_life: Some(Duration::from_secs(50.0)) };
         let mut seen = HighestRate::new(config);
         seen.observe(Rate::from_mbit(40), at(0));
-        assert_eq!(seen.estimate(at(50)), Some(Rate::from_mbit(20)));
+        assert_eq!(estimate(&seen, 50), Some(Rate::from_mbit(20)));
         // At 100 the first counts 10 Mbit/s, less than the current rate.
         seen.observe(Rate::from_mbit(12), at(100));
-        assert_eq!(seen.estimate(at(100)), Some(Rate::from_mbit(12)));
-        assert_eq!(seen.estimate(at(150)), Some(Rate::from_mbit(6)));
+        assert_eq!(estimate(&seen, 100), Some(Rate::from_mbit(12)));
+        assert_eq!(estimate(&seen, 150), Some(Rate::from_mbit(6)));
     }
 
     proptest! {
@@ -134,7 +146,7 @@ mod tests {
             }
             now += later;
             let highest = all.iter().filter(|(time, _)| now - time < 100).map(|(_, mbit)| *mbit).max();
-            prop_assert_eq!(seen.estimate(at(now)), highest.map(Rate::from_mbit));
+            prop_assert_eq!(estimate(&seen, now), highest.map(Rate::from_mbit));
         }
     }
 }

@@ -14,6 +14,8 @@
 //!
 //! Status: worked examples, among them the peak rates of UE categories 3 to 5 (TS 36.306).
 
+use std::str::FromStr;
+
 use flowstart_core::units::Rate;
 use serde::{Deserialize, Serialize};
 
@@ -69,6 +71,24 @@ const BLOCKS_100: [u32; 27] = [
     32_856, 36_696, 39_232, 43_816, 46_888, 51_024, 55_056, 57_336, 61_664, 63_776, 75_376,
 ];
 
+/// Bandwidths by their names.
+const BANDWIDTHS: [(&str, Bandwidth); 6] = [
+    ("1.4MHz", Bandwidth::Mhz1_4),
+    ("3MHz", Bandwidth::Mhz3),
+    ("5MHz", Bandwidth::Mhz5),
+    ("10MHz", Bandwidth::Mhz10),
+    ("15MHz", Bandwidth::Mhz15),
+    ("20MHz", Bandwidth::Mhz20),
+];
+
+impl FromStr for Bandwidth {
+    type Err = LteError;
+    fn from_str(text: &str) -> Result<Self, LteError> {
+        let found = BANDWIDTHS.iter().find(|(name, _)| name.eq_ignore_ascii_case(text));
+        found.map(|(_, bandwidth)| *bandwidth).ok_or_else(|| LteError::Bandwidth(text.into()))
+    }
+}
+
 impl Bandwidth {
     /// Transport block sizes for all of its resource blocks.
     const fn sizes(self) -> &'static [u32; 27] {
@@ -116,8 +136,11 @@ impl Default for Overheads {
 }
 
 /// A configuration that the tables do not have.
-#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum LteError {
+    /// No carrier has this bandwidth.
+    #[error("`{0}` is no bandwidth of LTE: use 1.4MHz, 3MHz, 5MHz, 10MHz, 15MHz or 20MHz")]
+    Bandwidth(String),
     /// Above 28 there are no sizes.
     #[error("`mcs` is {0}: use 0 to 28")]
     Mcs(u8),
@@ -217,6 +240,8 @@ mod tests {
 
     #[test]
     fn what_the_tables_do_not_have_is_refused() {
+        assert_eq!("10mhz".parse(), Ok(Bandwidth::Mhz10));
+        assert_eq!("40MHz".parse::<Bandwidth>(), Err(LteError::Bandwidth("40MHz".into())));
         let carrier = Carrier { bandwidth: Bandwidth::Mhz10, mcs: 29, layers: 2 };
         assert_eq!(carrier.phy_rate(), Err(LteError::Mcs(29)));
         assert_eq!(Carrier { layers: 3, ..carrier }.phy_rate(), Err(LteError::Layers(3)));

@@ -33,29 +33,10 @@ pub mod memory;
 mod record;
 #[cfg(feature = "redis")]
 pub mod redis;
+mod unix_time;
 
 pub use record::DecodeError;
-
-/// A point in time as seconds since 1970-01-01 UTC. Nothing here reads a clock: the host tells the time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct UnixTime(u64);
-
-impl UnixTime {
-    /// The time `seconds` seconds after the epoch.
-    pub const fn from_secs(seconds: u64) -> Self {
-        Self(seconds)
-    }
-
-    /// Seconds since the epoch.
-    pub const fn as_secs(self) -> u64 {
-        self.0
-    }
-
-    /// The time from `earlier` to `self`; zero when `earlier` is later, as after a clock was set back.
-    pub fn since(self, earlier: Self) -> Duration {
-        Duration::from_nanos(self.0.saturating_sub(earlier.0).saturating_mul(1_000_000_000))
-    }
-}
+pub use unix_time::UnixTime;
 
 /// The addresses that share the knowledge of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

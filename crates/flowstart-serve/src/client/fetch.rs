@@ -4,15 +4,17 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use bytes::{Buf, Bytes as Chunk};
+use flowstart_core::units::{Bytes, Rate};
 use flowstart_quic::transport_parameters::MAX_PATH_STATE;
 use http::{HeaderMap, Request, StatusCode, header};
+use noq::PathId;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::connect::close;
 use super::{ClientError, Progress, Url};
 use crate::path_state::PATH_STATE;
-use crate::{hexadecimal, http3};
+use crate::{file, hexadecimal, http3};
 
 /// The longest wait for a server's state for the next connection.
 const CONFIRMATION: Duration = Duration::from_secs(1);
@@ -48,6 +50,36 @@ pub(super) struct Answer {
     pub(super) fct: Duration,
     /// From the request until the last of them.
     pub(super) request: Duration,
+    /// The delivery rate of its last half.
+    pub(super) rate: Option<Rate>,
+}
+
+/// Measures the delivery rate of the last half of the content or more: the first half is slow start's.
+#[derive(Default)]
+struct LastHalf {
+    /// When the content had half of its size, or less.
+    mark: Option<(Instant, u64)>,
+    /// When it had that size, which becomes the mark with twice as many bytes.
+    next: Option<(Instant, u64)>,
+}
+
+impl LastHalf {
+    /// The content has `bytes` now.
+    fn received(&mut self, now: Instant, bytes: u64) {
+        match self.next {
+            Some((_, then)) if bytes < 2 * then => {}
+            _ => self.mark = self.next.replace((now, bytes)),
+        }
+    }
+
+    /// The rate up to now, when it has `bytes`. One of less than `round_trip` says how the packets of one flight came.
+    fn rate(&self, now: Instant, bytes: u64, round_trip: Duration) -> Option<Rate> {
+        let (then, before) = self.mark?;
+        let span = now.saturating_duration_since(then);
+        let span = Some(span).filter(|span| *span >= round_trip && !span.is_zero())?;
+        let nanos = u64::try_from(span.as_nanos()).ok()?;
+        Rate::from_transfer(Bytes::new(bytes.saturating_sub(before)), flowstart_core::time::Duration::from_nanos(nanos))
+    }
 }
 
 impl Fetch<'_> {
@@ -78,15 +110,17 @@ impl Fetch<'_> {
         }
         let size = content_length(head.headers()).map_err(|cause| failed(&cause))?;
         (self.watch)(Progress::Begun(size));
-        let (mut bytes, mut first_byte) = (0, None);
+        let (mut bytes, mut first_byte, mut last_half) = (0, None, LastHalf::default());
         // Of content that is empty, the end of its header.
         let (mut fct, mut request) = (start.elapsed(), requested.elapsed());
         while let Some(chunk) = stream.recv_data().await.map_err(|error| failed(&error))? {
             first_byte.get_or_insert_with(|| start.elapsed());
             bytes += self.write(chunk).await.map_err(|error| unwritten(url, &error))?;
             (self.watch)(Progress::Received(bytes));
+            last_half.received(Instant::now(), bytes);
             (fct, request) = (start.elapsed(), requested.elapsed());
         }
+        let rate = last_half.rate(Instant::now(), bytes, connection.rtt(PathId::ZERO).unwrap_or_default());
         (self.watch)(Progress::Complete);
         self.out.flush().await.map_err(|error| unwritten(url, &error))?;
         if let Some(file) = self.path_state {
@@ -95,7 +129,7 @@ impl Fetch<'_> {
             // A state that a client may not send is not worth keeping.
             if let Some(state) = state.filter(|state| (1..=MAX_PATH_STATE).contains(&state.len())) {
                 let unwritten = |error| failed(&format_args!("{}: cannot be written: {error}", file.display()));
-                std::fs::write(file, state).map_err(unwritten)?;
+                file::replace(file, &state).map_err(unwritten)?;
             }
         }
         if size.is_some_and(|size| size != bytes) {
@@ -108,7 +142,7 @@ impl Fetch<'_> {
         // Before HTTP/3 is dropped, which would end the connection in its own way.
         close(connection);
         drop(driving);
-        Ok(Answer { status: head.status(), bytes, first_byte, fct, request })
+        Ok(Answer { status: head.status(), bytes, first_byte, fct, request, rate })
     }
 
     fn request(&self) -> Result<Request<()>, ClientError> {
@@ -156,6 +190,24 @@ fn unwritten(url: &Url, error: &std::io::Error) -> ClientError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_rate_is_that_of_the_last_half_or_more() {
+        let begin = Instant::now();
+        let at = |ms| begin + Duration::from_millis(ms);
+        let mut content = LastHalf::default();
+        for (ms, bytes) in [(0, 1000), (100, 2000), (200, 6000), (300, 8000), (400, 11_000)] {
+            content.received(at(ms), bytes);
+        }
+        // 6000 bytes are not yet half of 11,000: from 2000 bytes at 100 ms on.
+        assert_eq!(content.rate(at(400), 11_000, Duration::from_millis(300)), Some(Rate::from_bits_per_sec(240_000)));
+        assert_eq!(content.rate(at(400), 11_000, Duration::from_millis(301)), None, "one flight");
+        content.received(at(500), 12_000);
+        assert_eq!(content.rate(at(500), 12_000, Duration::ZERO), Some(Rate::from_bits_per_sec(160_000)));
+        let mut short = LastHalf::default();
+        short.received(begin, 1000);
+        assert_eq!(short.rate(at(100), 1000, Duration::ZERO), None);
+    }
 
     #[test]
     fn only_a_number_is_a_content_length() {

@@ -4,11 +4,13 @@
 //! |---|---|
 //! | sockets and connections | `connect` |
 //! | one request and its answer | `fetch` |
-//! | this host's knowledge about its access link | [`hint`] |
+//! | what this host knows of its access link | [`estimate`] |
+//! | the highest rate of each access network, kept from run to run | [`rates`] |
 
 mod connect;
+pub mod estimate;
 mod fetch;
-pub mod hint;
+pub mod rates;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -17,7 +19,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use flowstart_core::avoidance::{AvoidanceConfig, cubic};
-use flowstart_core::units::Bytes;
+use flowstart_core::units::{Bytes, Rate};
 use flowstart_quic::hint::BandwidthHint;
 use flowstart_quic::session;
 use flowstart_quic::transport_parameters::MAX_PATH_STATE;
@@ -29,8 +31,8 @@ use tokio::sync::{Barrier, Semaphore};
 
 use self::connect::{Connected, Local};
 use self::fetch::{Answer, Fetch};
-use crate::bounded;
 use crate::endpoint::{RECEIVE_WINDOW, transport};
+use crate::file;
 use crate::scheme::Scheme;
 use crate::tokens::Tokens;
 
@@ -207,6 +209,8 @@ pub struct Timings {
     pub fct: Duration,
     /// From the request until the last one.
     pub request: Duration,
+    /// The delivery rate of the last half of the content or more; `None` if this took less than a round trip.
+    pub rate: Option<Rate>,
 }
 
 impl Timings {
@@ -386,14 +390,14 @@ impl Client {
 
 impl Answer {
     fn timings(self, address: SocketAddr, handshake: Duration, early_data: Option<bool>) -> Timings {
-        let Self { status, bytes, first_byte, fct, request } = self;
-        Timings { address, status, early_data, bytes, handshake, first_byte, fct, request }
+        let Self { status, bytes, first_byte, fct, request, rate } = self;
+        Timings { address, status, early_data, bytes, handshake, first_byte, fct, request, rate }
     }
 }
 
 /// The state that the server gave earlier, if it did.
 fn kept_state(file: &Path) -> Result<Option<Vec<u8>>, ClientError> {
-    match bounded::read(file, MAX_PATH_STATE as u64) {
+    match file::read(file, MAX_PATH_STATE as u64) {
         Ok(state) => Ok(Some(state)),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(ClientError::File { file: file.to_owned(), problem: format!("cannot be read: {error}") }),

@@ -5,7 +5,6 @@
 use std::net::IpAddr;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::SystemTime;
 
 use flowstart_core::path::SavedPath;
 use flowstart_core::units::{Bytes, Rate};
@@ -73,16 +72,16 @@ impl Paths {
     ///
     /// Why the store does not say.
     pub(crate) fn look_up(&self, client: IpAddr) -> Result<Option<Known>, StoreError> {
-        let record = self.told(self.store.get(self.prefixes.prefix_of(client), now()))?;
+        let record = self.told(self.store.get(self.prefixes.prefix_of(client), UnixTime::now()))?;
         Ok(record.map(|record| {
             let delivered = record.observations().iter().map(|seen| seen.rate).max();
-            Known { saved: record.saved_path(Merge::default(), now()), delivered }
+            Known { saved: record.saved_path(Merge::default(), UnixTime::now()), delivered }
         }))
     }
 
     /// Saves the measurements of a connection to `client`. Blocks.
     pub(crate) fn save(&self, client: IpAddr, status: &Status) {
-        if let Some(observation) = observation(status, now()) {
+        if let Some(observation) = observation(status, UnixTime::now()) {
             drop(self.told(self.store.put(self.prefixes.prefix_of(client), observation)));
         }
     }
@@ -107,12 +106,6 @@ fn observation(status: &Status, at: UnixTime) -> Option<Observation> {
     let window = if status.in_startup || status.ssthresh.is_none() { status.cwnd.scale(0.5) } else { status.cwnd };
     let cwnd = window.min(rate.amount_in(status.smoothed_rtt.unwrap_or(min_rtt)));
     Some(Observation { at, min_rtt, cwnd, rate })
-}
-
-/// The time, for stores and oracles.
-pub(super) fn now() -> UnixTime {
-    // A clock before 1970 is as good as one that does not run.
-    UnixTime::from_secs(SystemTime::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_secs()))
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@ use flowstart_quic::hint::HintPolicy;
 use flowstart_sensing::application_request::ApplicationRequest;
 use flowstart_sensing::interface;
 use flowstart_sensing::oracle::{Capacity, ClientConfig, OracleClient};
+use flowstart_sensing::path_store::UnixTime;
 use tokio::task::spawn_blocking;
 
 use super::paths::{self, Paths};
@@ -99,7 +100,7 @@ impl SourcesOfServer {
         };
         let oracle = async {
             let oracle = self.oracle.clone()?;
-            Some(in_time(move || oracle.capacity(client, paths::now()).map_err(|error| error.to_string())).await)
+            Some(in_time(move || oracle.capacity(client, UnixTime::now()).map_err(|error| error.to_string())).await)
         };
         let interface = async {
             let (choice, config) = self.interface.clone()?;

@@ -7,9 +7,12 @@ use flowstart_core::units::Rate;
 use roxmltree::{Document, Node, ParsingOptions};
 use serde::{Deserialize, Serialize};
 
-/// What is searched for: gateways of both versions.
-pub(super) const SEARCH_TARGETS: [&str; 2] =
-    ["urn:schemas-upnp-org:device:InternetGatewayDevice:1", "urn:schemas-upnp-org:device:InternetGatewayDevice:2"];
+/// What is searched for: gateways of both versions of UPnP, and those that speak TR-064 alone.
+pub(super) const SEARCH_TARGETS: [&str; 3] = [
+    "urn:schemas-upnp-org:device:InternetGatewayDevice:1",
+    "urn:schemas-upnp-org:device:InternetGatewayDevice:2",
+    "urn:dslforum-org:device:InternetGatewayDevice:1",
+];
 /// The service, by the names of UPnP and of TR-064.
 pub(super) const SERVICES: [&str; 2] =
     ["urn:schemas-upnp-org:service:WANCommonInterfaceConfig:1", "urn:dslforum-org:service:WANCommonInterfaceConfig:1"];

@@ -6,13 +6,14 @@
 //! finds gateways, their description names the control URL, and one call gives the bit rates of layer 1.
 //!
 //! Differences from the references: searches over IPv4 only, and without credentials: TR-064 devices that want a login
-//! answer the same question through UPnP. A description or control URL must be on the host that answered, so a message
-//! from the local network cannot make this program ask elsewhere.
+//! answer the same question through UPnP, so after one that refuses the next is asked. A description or control URL
+//! must be on the host that answered, so a message from the local network cannot make this program ask elsewhere.
 //!
 //! Rates are those of layer 1: with PPPoE and ATM or VDSL framing, IP packets get a few per cent less. Some gateways
 //! (`miniupnpd`) call every access a cable; so the technology is their claim.
 //!
-//! Status: recorded answers, arbitrary answers, and `miniupnpd` where it is installed.
+//! Status: recorded answers, arbitrary answers, a device that speaks TR-064 alone, and `miniupnpd` where it is
+//! installed.
 
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
@@ -32,6 +33,8 @@ pub use message::{AnswerError, LinkProperties};
 const SEARCH_ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(239, 255, 255, 250)), 1900);
 /// The question.
 const ACTION: &str = "GetCommonLinkProperties";
+/// Devices that are asked, of all that answer a search.
+const ASKED_MAX: usize = 8;
 /// Largest document that is read.
 const DOCUMENT_MAX: u64 = 256 * 1024;
 /// Time limits for asking a gateway.
@@ -93,28 +96,45 @@ pub enum GatewayError {
     Answer(#[from] AnswerError),
 }
 
-/// Finds a gateway on the network of this host and asks the first that answers the search.
+/// Finds gateways on the network of this host and asks one after the other, until one tells its rates.
+///
+/// # Errors
+///
+/// What the last of them answered, or that none is there.
 pub fn link_properties(config: &Config) -> Result<LinkProperties, GatewayError> {
-    let found = search(config.search_bound).map_err(GatewayError::Search)?;
-    let found = found.ok_or(GatewayError::None(config.search_bound))?;
-    link_properties_of(&found.description, found.gateway, config.question_bound)
+    link_properties_at(SEARCH_ADDRESS, config)
+}
+
+fn link_properties_at(address: SocketAddr, config: &Config) -> Result<LinkProperties, GatewayError> {
+    let mut asked: Vec<Found> = Vec::new();
+    let mut last = GatewayError::None(config.search_bound);
+    let told = search_at(address, config.search_bound, |found| {
+        if asked.len() >= ASKED_MAX || asked.contains(&found) {
+            return None;
+        }
+        let answer = link_properties_of(&found.description, found.gateway, config.question_bound);
+        asked.push(found);
+        answer.map_err(|error| last = error).ok()
+    });
+    told.map_err(GatewayError::Search)?.ok_or(last)
 }
 
 /// A gateway that answered a search.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
+struct Found {
     /// Who answered.
-    pub gateway: IpAddr,
+    gateway: IpAddr,
     /// Where its description is.
-    pub description: String,
+    description: String,
 }
 
-/// Searches for as long as `bound`, or until the first gateway answered.
-pub fn search(bound: Duration) -> io::Result<Option<Found>> {
-    search_at(SEARCH_ADDRESS, bound)
-}
-
-fn search_at(address: SocketAddr, bound: Duration) -> io::Result<Option<Found>> {
+/// Searches for as long as `bound`, or until `ask` gets an answer from a gateway that was found. What `ask` takes,
+/// counts.
+fn search_at<T>(
+    address: SocketAddr,
+    bound: Duration,
+    mut ask: impl FnMut(Found) -> Option<T>,
+) -> io::Result<Option<T>> {
     let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
     for target in SEARCH_TARGETS {
         let message = format!(
@@ -132,8 +152,10 @@ fn search_at(address: SocketAddr, bound: Duration) -> io::Result<Option<Found>> 
         socket.set_read_timeout(Some(left))?;
         match socket.recv_from(&mut datagram) {
             Ok((length, from)) => {
-                if let Some(description) = datagram.get(..length).and_then(location) {
-                    return Ok(Some(Found { gateway: from.ip(), description }));
+                let described = datagram.get(..length).and_then(location);
+                let found = described.map(|description| Found { gateway: from.ip(), description });
+                if let Some(told) = found.and_then(&mut ask) {
+                    return Ok(Some(told));
                 }
             }
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => return Ok(None),
@@ -201,6 +223,7 @@ mod tests {
     use std::io::{Read, Write};
     use std::net::TcpListener;
     use std::process::{Command, Stdio};
+    use std::thread::JoinHandle;
 
     use proptest::prelude::*;
 
@@ -294,12 +317,12 @@ mod tests {
         let gateway = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let address = gateway.local_addr().unwrap();
         let started = Instant::now();
-        assert_eq!(search_at(address, Duration::from_millis(50)).unwrap(), None);
+        assert_eq!(search_at(address, Duration::from_millis(50), Some).unwrap(), None);
         assert!(started.elapsed() < PATIENCE);
 
         let thread = std::thread::spawn(move || {
             let mut datagram = [0; 2048];
-            for _ in 0..3 {
+            for _ in 0..2 * SEARCH_TARGETS.len() - 1 {
                 let (length, from) = gateway.recv_from(&mut datagram).unwrap();
                 assert!(str::from_utf8(&datagram[..length]).unwrap().starts_with("M-SEARCH * HTTP/1.1\r\n"));
                 let answer = format!("HTTP/1.1 200 OK\r\nST: {}\r\nLOCATION: http://x/\r\n\r\n", SEARCH_TARGETS[1]);
@@ -307,7 +330,7 @@ mod tests {
                 let _ = gateway.send_to(answer.as_bytes(), from);
             }
         });
-        let found = search_at(address, PATIENCE_BOUND).unwrap();
+        let found = search_at(address, PATIENCE_BOUND, Some).unwrap();
         assert_eq!(found, Some(Found { gateway: Ipv4Addr::LOCALHOST.into(), description: "http://x/".into() }));
         thread.join().unwrap();
     }
@@ -322,13 +345,13 @@ mod tests {
         assert!(started.elapsed() < PATIENCE);
     }
 
-    #[test]
-    fn a_gateway_is_asked_as_upnp_says() {
+    /// A device that answers one request after the other with these statuses and documents; then the requests.
+    fn device<const N: usize>(answers: [(&'static str, String); N]) -> (SocketAddr, JoinHandle<Vec<String>>) {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-        let url = format!("http://{}/rootDesc.xml", listener.local_addr().unwrap());
+        let address = listener.local_addr().unwrap();
         let thread = std::thread::spawn(move || {
             let mut requests = Vec::new();
-            for body in [DESCRIPTION, ANSWER] {
+            for (status, body) in answers {
                 let (mut stream, _) = listener.accept().unwrap();
                 let mut request = String::new();
                 let mut part = [0; 4096];
@@ -339,12 +362,50 @@ mod tests {
                     request.push_str(str::from_utf8(&part[..length]).unwrap());
                 }
                 requests.push(request);
-                let head = format!("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: {}\r\n\r\n", body.len());
+                let head = format!("HTTP/1.1 {status}\r\nConnection: close\r\nContent-Length: {}\r\n\r\n", body.len());
                 stream.write_all(head.as_bytes()).unwrap();
                 stream.write_all(body.as_bytes()).unwrap();
             }
             requests
         });
+        (address, thread)
+    }
+
+    #[test]
+    fn a_device_that_speaks_tr_064_alone_is_found_after_one_that_refuses() {
+        let tr_064 = |text: &str| text.replace("urn:schemas-upnp-org:", "urn:dslforum-org:");
+        let refusal = "<s:Fault xmlns:s=\"s\"><errorCode>606</errorCode></s:Fault>".to_owned();
+        let (locked, first) = device([("200 OK", DESCRIPTION.to_owned()), ("401 Unauthorized", refusal)]);
+        let (open, second) = device([("200 OK", tr_064(DESCRIPTION)), ("200 OK", tr_064(ANSWER))]);
+        let answering = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let address = answering.local_addr().unwrap();
+        let searched = std::thread::spawn(move || {
+            let mut datagram = [0; 2048];
+            let mut targets = Vec::new();
+            for _ in SEARCH_TARGETS {
+                let (length, from) = answering.recv_from(&mut datagram).unwrap();
+                let search = str::from_utf8(&datagram[..length]).unwrap().to_owned();
+                let target = search.lines().find_map(|line| line.strip_prefix("ST: ")).unwrap().to_owned();
+                let at = if target.contains("dslforum") { open } else { locked };
+                let answer = format!("HTTP/1.1 200 OK\r\nST: {target}\r\nLOCATION: http://{at}/desc.xml\r\n\r\n");
+                answering.send_to(answer.as_bytes(), from).unwrap();
+                targets.push(target);
+            }
+            targets
+        });
+        let patience = Config { search_bound: PATIENCE_BOUND, question_bound: PATIENCE_BOUND };
+        let told = link_properties_at(address, &patience).unwrap();
+        assert_eq!(told.downstream, Some(Rate::from_mbit(25)));
+        assert_eq!(searched.join().unwrap(), SEARCH_TARGETS);
+        assert_eq!(first.join().unwrap().len(), 2);
+        let question = &second.join().unwrap()[1];
+        assert!(question.contains("urn:dslforum-org:service:WANCommonInterfaceConfig:1#GetCommonLinkProperties"));
+    }
+
+    #[test]
+    fn a_gateway_is_asked_as_upnp_says() {
+        let (address, thread) = device([("200 OK", DESCRIPTION.to_owned()), ("200 OK", ANSWER.to_owned())]);
+        let url = format!("http://{address}/rootDesc.xml");
         let told = link_properties_of(&url, Ipv4Addr::LOCALHOST.into(), PATIENCE_BOUND).unwrap();
         assert_eq!(told.downstream, Some(Rate::from_mbit(25)));
         let requests = thread.join().unwrap();
