@@ -19,6 +19,20 @@ pub(crate) fn read(file: &Path, longest: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// The content of a file that is kept from run to run, if it exists. Only a regular file can be replaced later.
+///
+/// # Errors
+///
+/// Why it cannot be read, that it is longer than `longest`, or no regular file.
+pub(crate) fn kept(file: &Path, longest: u64) -> io::Result<Option<Vec<u8>>> {
+    match fs::metadata(file) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+        Ok(found) if !found.is_file() => Err(io::Error::other("it is no regular file; choose another")),
+        Ok(_) => read(file, longest).map(Some),
+    }
+}
+
 /// Writes a file that appears whole or not at all, also after a loss of power.
 ///
 /// # Errors
@@ -56,6 +70,16 @@ mod tests {
         fs::create_dir(&taken).unwrap();
         assert!(replace(&taken, b"three").is_err());
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn a_pipe_is_not_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        assert!(kept(&pipe, 10).unwrap_err().to_string().contains("regular file"));
+        assert!(kept(&folder.path().join("none"), 10).unwrap().is_none());
     }
 
     #[test]

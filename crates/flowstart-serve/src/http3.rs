@@ -24,8 +24,17 @@ use tokio_util::io::poll_read_buf;
 
 use self::frames::{Frames, TooLarge};
 
+/// Bytes of a message's fields (RFC 9114, section 4.2.2); what honest peers send has less than 10 KB. A field counts 32
+/// bytes more than it has, so many empty ones are refused before they are kept.
+pub(crate) const LARGEST_FIELDS: u64 = 64 << 10;
 /// Bytes that are read from a stream in one go.
 const READ_SIZE: usize = 64 << 10;
+
+/// A field that says something of one HTTP/1 connection: a message with it is malformed (RFC 9114, section 4.2).
+pub(crate) fn forbidden_field(fields: &http::HeaderMap) -> Option<&'static str> {
+    const FORBIDDEN: [&str; 5] = ["connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"];
+    FORBIDDEN.into_iter().find(|field| fields.contains_key(*field))
+}
 
 type Pair = (noq::SendStream, noq::RecvStream);
 type Waiting<T> = Pin<Box<dyn Future<Output = Result<T, ConnectionError>> + Send + Sync>>;

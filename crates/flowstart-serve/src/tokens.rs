@@ -5,7 +5,6 @@
 //! remembers which of its tokens have come back.
 
 use std::collections::HashSet;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
@@ -60,15 +59,8 @@ impl Tokens {
     pub fn read(file: &Path) -> Result<Self, TokensError> {
         let failed = |problem: String| TokensError::Unusable { file: file.to_owned(), problem };
         let unreadable = |error: std::io::Error| failed(format!("cannot be read: {error}"));
-        let text = match std::fs::metadata(file) {
-            Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
-            Err(error) => return Err(unreadable(error)),
-            Ok(found) if !found.is_file() => return Err(failed("is no regular file; choose another".to_owned())),
-            Ok(_) => {
-                let bytes = file::read(file, LARGEST_FILE).map_err(unreadable)?;
-                String::from_utf8(bytes).map_err(|error| failed(error.to_string()))?
-            }
-        };
+        let bytes = file::kept(file, LARGEST_FILE).map_err(unreadable)?.unwrap_or_default();
+        let text = String::from_utf8(bytes).map_err(|error| failed(error.to_string()))?;
         let mut kept = Vec::new();
         for (number, line) in (1..).zip(text.lines()).filter(|(_, line)| !line.is_empty()) {
             let token = line.split_once(' ').and_then(|(server, digits)| Some((server, hexadecimal::decode(digits)?)));
@@ -90,9 +82,18 @@ impl Tokens {
     ///
     /// Why it cannot be written.
     pub fn save(&self) -> Result<(), TokensError> {
-        let lines: String =
-            self.kept().iter().map(|(server, token)| format!("{server} {}\n", hexadecimal::encode(token))).collect();
-        file::replace(&self.file, lines.as_bytes())
+        let kept = self.kept();
+        let lines = kept.iter().map(|(server, token)| format!("{server} {}\n", hexadecimal::encode(token)));
+        // The latest are at the end, and no more is written than can be read again.
+        let mut lines: Vec<String> = lines
+            .rev()
+            .scan(0, |length, line| {
+                *length += line.len() as u64;
+                (*length <= LARGEST_FILE).then_some(line)
+            })
+            .collect();
+        lines.reverse();
+        file::replace(&self.file, lines.concat().as_bytes())
             .map_err(|cause| TokensError::Unwritable { file: self.file.clone(), cause })
     }
 }

@@ -88,8 +88,9 @@ impl Fetch<'_> {
         let (url, start) = (self.url, self.start);
         let failed = |cause: &dyn std::fmt::Display| url.failed(cause);
         let transport = http3::Connection::new(connection.clone());
-        let (mut driver, mut requests) =
-            h3::client::builder().build::<_, _, Chunk>(transport).await.map_err(|error| failed(&error))?;
+        let mut builder = h3::client::builder();
+        let built = builder.max_field_section_size(http3::LARGEST_FIELDS).build::<_, _, Chunk>(transport).await;
+        let (mut driver, mut requests) = built.map_err(|error| failed(&error))?;
         // The result does not matter at this point.
         let driving = AbortOnDropHandle::new(tokio::spawn(async move {
             std::future::poll_fn(|context| driver.poll_close(context)).await
@@ -108,13 +109,19 @@ impl Fetch<'_> {
             }
             head = stream.recv_response().await.map_err(|error| failed(&error))?;
         }
+        if let Some(field) = http3::forbidden_field(head.headers()) {
+            return Err(failed(&format_args!("its field {field} does not belong to HTTP/3")));
+        }
         let size = content_length(head.headers()).map_err(|cause| failed(&cause))?;
         (self.watch)(Progress::Begun(size));
-        let (mut bytes, mut first_byte, mut last_half) = (0, None, LastHalf::default());
+        let (mut bytes, mut first_byte, mut last_half) = (0_u64, None, LastHalf::default());
         // Of content that is empty, the end of its header.
         let (mut fct, mut request) = (start.elapsed(), requested.elapsed());
         while let Some(chunk) = stream.recv_data().await.map_err(|error| failed(&error))? {
             first_byte.get_or_insert_with(|| start.elapsed());
+            if let Some(size) = size.filter(|size| *size < bytes.saturating_add(chunk.remaining() as u64)) {
+                return Err(failed(&format_args!("more than the {size} bytes came that its content-length announces")));
+            }
             bytes += self.write(chunk).await.map_err(|error| unwritten(url, &error))?;
             (self.watch)(Progress::Received(bytes));
             last_half.received(Instant::now(), bytes);

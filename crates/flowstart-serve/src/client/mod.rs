@@ -214,6 +214,11 @@ pub struct Timings {
 }
 
 impl Timings {
+    /// Whether the server refused what was asked for.
+    pub fn is_refused(&self) -> bool {
+        self.status.is_client_error() || self.status.is_server_error()
+    }
+
     /// Megabits per second over the FCT.
     pub fn goodput_mbps(&self) -> f64 {
         self.bytes as f64 * 8e-6 / self.fct.as_secs_f64().max(1e-9)
@@ -397,9 +402,6 @@ impl Answer {
 
 /// The state that the server gave earlier, if it did.
 fn kept_state(file: &Path) -> Result<Option<Vec<u8>>, ClientError> {
-    match file::read(file, MAX_PATH_STATE as u64) {
-        Ok(state) => Ok(Some(state)),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(ClientError::File { file: file.to_owned(), problem: format!("cannot be read: {error}") }),
-    }
+    file::kept(file, MAX_PATH_STATE as u64)
+        .map_err(|error| ClientError::File { file: file.to_owned(), problem: format!("cannot be read: {error}") })
 }

@@ -1,7 +1,6 @@
 //! The highest delivery rate of each access network, kept in a file from run to run.
 
 use std::collections::BTreeMap;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use flowstart_core::time::Duration;
@@ -43,10 +42,10 @@ impl Rates {
     /// What is wrong with the file.
     pub fn read(file: &Path) -> Result<Self, ClientError> {
         let failed = |problem: String| ClientError::File { file: file.to_owned(), problem };
-        let networks = match file::read(file, LARGEST_FILE) {
-            Err(error) if error.kind() == ErrorKind::NotFound => BTreeMap::new(),
-            Err(error) => return Err(failed(format!("cannot be read: {error}"))),
-            Ok(text) => {
+        let read = file::kept(file, LARGEST_FILE).map_err(|error| failed(format!("cannot be read: {error}")))?;
+        let networks = match read {
+            None => BTreeMap::new(),
+            Some(text) => {
                 let kept: Kept = serde_json::from_slice(&text).map_err(|error| failed(error.to_string()))?;
                 if kept.version != VERSION {
                     return Err(failed(format!("version is {}; this program reads {VERSION}", kept.version)));

@@ -34,8 +34,6 @@ const INITIAL_WINDOW: u64 = 10;
 const SMALLEST_PACKET: u16 = 1200;
 /// The client hints that browsers should send with later requests (RFC 8942, Network Information API).
 const ACCEPT_CH: &str = "Downlink, RTT, ECT";
-/// Bytes of a request's fields (RFC 9114, section 4.2.2); what clients send has less than 10 KB.
-const LARGEST_HEAD: u64 = 64 << 10;
 /// Interval between checks for the arrival of an answer.
 const POLL: Duration = Duration::from_millis(5);
 /// The name for a startup that did not end.
@@ -116,7 +114,7 @@ impl Client {
     pub(super) async fn serve(self: Arc<Self>, stop: CancellationToken) {
         let transport = http3::Connection::new(self.connection.clone());
         let mut builder = h3::server::builder();
-        let built = builder.max_field_section_size(LARGEST_HEAD).build::<_, Chunk>(transport);
+        let built = builder.max_field_section_size(http3::LARGEST_FIELDS).build::<_, Chunk>(transport);
         if let Ok(Ok(mut connection)) = timeout(self.server.limits.stall, built).await {
             self.answer_all(&mut connection, &stop).await;
         }

@@ -1,7 +1,7 @@
 //! `flowstart get`.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -69,7 +69,7 @@ pub(crate) struct Arguments {
     hint_steps: u8,
     #[command(flatten)]
     estimates: estimates::Options,
-    /// Write the content to this file, or `-` for stdout.
+    /// Write the content to this file, or `-` for stdout. The file appears when the content is complete.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Keep the server's path state in this file, and send it with the next connection.
@@ -216,7 +216,7 @@ async fn get(
     mut config: client::Config,
     past: &mut estimates::Past,
 ) -> Result<Got, Failure> {
-    let mut out = out(arguments).await?;
+    let mut out = Out::open(arguments).await?;
     let servers = match arguments.connect {
         Some(address) => vec![address],
         None => url.addresses().await?,
@@ -249,7 +249,10 @@ async fn get(
     } else {
         let bar = Bar::new();
         let watch = |progress| bar.show(progress);
-        let first = client.get(url, &servers, &mut out, &watch).await?;
+        let first = client.get(url, &servers, &mut *out.writer, &watch).await?;
+        if !first.is_refused() {
+            out.complete().await?;
+        }
         let (server, mut timings) = (first.address, vec![first]);
         for _ in 1..arguments.repeat {
             timings.push(client.get_again(url, server, &mut tokio::io::sink(), &watch).await?);
@@ -263,20 +266,52 @@ async fn get(
     Ok(got)
 }
 
-/// The destination of the content.
-async fn out(arguments: &Arguments) -> Result<Box<dyn AsyncWrite + Unpin + Send>, Failure> {
-    match &arguments.out {
-        None => Ok(Box::new(tokio::io::sink())),
-        Some(out) if out.as_os_str() == "-" => Ok(Box::new(WhileRead(tokio::io::stdout()))),
-        Some(file) => {
-            let unusable = |error: std::io::Error| Failure::File {
-                file: file.clone(),
-                message: format!("cannot be written: {error}"),
-                text: None,
-            };
-            Ok(Box::new(tokio::fs::File::create(file).await.map_err(unusable)?))
+/// The destination of the content. A file is there when it is complete: until then its content has another name.
+struct Out {
+    writer: Box<dyn AsyncWrite + Unpin + Send>,
+    /// The name until then, and the one that it gets.
+    growing: Option<(PathBuf, PathBuf)>,
+}
+
+impl Out {
+    async fn open(arguments: &Arguments) -> Result<Self, Failure> {
+        let file = match &arguments.out {
+            None => return Ok(Self { writer: Box::new(tokio::io::sink()), growing: None }),
+            Some(out) if out.as_os_str() == "-" => {
+                return Ok(Self { writer: Box::new(WhileRead(tokio::io::stdout())), growing: None });
+            }
+            Some(file) => file.clone(),
+        };
+        let create = async |file: &Path| tokio::fs::File::create(file).await.map_err(|error| unwritten(file, &error));
+        // What is there already may be a device or a pipe.
+        if tokio::fs::metadata(&file).await.is_ok_and(|found| !found.is_file()) {
+            return Ok(Self { writer: Box::new(create(&file).await?), growing: None });
+        }
+        let mut new = file.clone().into_os_string();
+        new.push(".new");
+        let new = PathBuf::from(new);
+        Ok(Self { writer: Box::new(create(&new).await?), growing: Some((new, file)) })
+    }
+
+    /// All of the content is here.
+    async fn complete(&mut self) -> Result<(), Failure> {
+        let Some((new, file)) = &self.growing else { return Ok(()) };
+        tokio::fs::rename(new, file).await.map_err(|error| unwritten(file, &error))?;
+        self.growing = None;
+        Ok(())
+    }
+}
+
+impl Drop for Out {
+    fn drop(&mut self) {
+        if let Some((new, _)) = &self.growing {
+            let _ = std::fs::remove_file(new);
         }
     }
+}
+
+fn unwritten(file: &Path, error: &std::io::Error) -> Failure {
+    Failure::File { file: file.to_owned(), message: format!("cannot be written: {error}"), text: None }
 }
 
 /// Stdout. A reader that has seen enough and closed the pipe is no failure.
@@ -310,7 +345,7 @@ fn tell_many(arguments: &Arguments, Many { timings, failures, open }: &Many) -> 
     };
     let (handshake, fct) = (quantiles(|one| one.handshake), quantiles(|one| one.fct));
     let bytes: u64 = timings.iter().map(|one| one.bytes).sum();
-    let refused = timings.iter().filter(|one| one.status != StatusCode::OK).count();
+    let refused = timings.iter().filter(|one| one.is_refused()).count();
     if arguments.json {
         let told = |[median, p95, most]: [Option<f64>; 3]| json!({ "median": median, "p95": p95, "max": most });
         let told = json!({
@@ -375,7 +410,7 @@ fn tell(
             early_data.map_or(String::new(), |what| format!(", early data {what}"))
         );
     }
-    let refused = status.is_client_error() || status.is_server_error();
+    let refused = timings.is_refused();
     if refused {
         tell!("error: {}: the server answered {status}", arguments.url);
     }

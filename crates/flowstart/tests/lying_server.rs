@@ -1,0 +1,131 @@
+//! What a server that lies can do to `flowstart get`.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use assert_cmd::Command;
+use rustls::pki_types::PrivateKeyDer;
+
+mod server;
+
+use server::flowstart;
+
+/// `:status: 200` in the static table (RFC 9204, appendix A).
+const OK: u8 = 0xc0 | 25;
+
+/// A number of a frame (RFC 9000, section 16).
+fn number(value: usize) -> [u8; 4] {
+    (u32::try_from(value).unwrap() | 0x8000_0000).to_be_bytes()
+}
+
+/// A frame (RFC 9114, section 7.1).
+fn frame(kind: u8, payload: &[u8]) -> Vec<u8> {
+    [&[kind][..], &number(payload.len()), payload].concat()
+}
+
+/// A section of fields without a dynamic table.
+fn headers(fields: &[u8]) -> Vec<u8> {
+    frame(1, &[&[0, 0], fields].concat())
+}
+
+/// A field with its name (RFC 9204, section 4.5.6).
+fn field(name: &str, value: &str) -> Vec<u8> {
+    let mut bytes = match name.len() {
+        short @ 0..7 => vec![0x20 | short as u8],
+        long => vec![0x27, (long - 7) as u8],
+    };
+    bytes.extend(name.bytes());
+    bytes.push(value.len() as u8);
+    bytes.extend(value.bytes());
+    bytes
+}
+
+/// Runs `get` with these options against a server that answers each request with these bytes.
+fn got(answer: Vec<u8>, options: &[&str]) -> (Option<i32>, String) {
+    let key = rcgen::KeyPair::generate().unwrap();
+    let cert = rcgen::CertificateParams::new(["localhost".into()]).unwrap().self_signed(&key).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let tls = rustls::ServerConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[&rustls::version::TLS13])
+        .unwrap();
+    let key = PrivateKeyDer::try_from(key.serialize_der()).unwrap();
+    let mut tls = tls.with_no_client_auth().with_single_cert(vec![cert.der().clone()], key).unwrap();
+    tls.alpn_protocols = vec![b"h3".to_vec()];
+    let crypto = noq::crypto::rustls::QuicServerConfig::try_from(tls).unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let address: SocketAddr = runtime.block_on(async {
+        let config = noq::ServerConfig::with_crypto(Arc::new(crypto));
+        let endpoint = noq::Endpoint::server(config, "127.0.0.1:0".parse().unwrap()).unwrap();
+        let address = endpoint.local_addr().unwrap();
+        tokio::spawn(async move {
+            let connection = endpoint.accept().await.unwrap().await.unwrap();
+            let mut control = connection.open_uni().await.unwrap();
+            control.write_all(&[0, 4, 0]).await.unwrap();
+            let (mut send, mut receive) = connection.accept_bi().await.unwrap();
+            let _ = receive.read_to_end(1 << 20).await;
+            let _ = send.write_all(&answer).await;
+            let _ = send.finish();
+            connection.closed().await;
+            drop(control);
+        });
+        address
+    });
+    let mut get: Command = flowstart();
+    get.args(["get", "--insecure", &format!("https://{address}/")]).args(options).timeout(Duration::from_secs(60));
+    let output = get.output().unwrap();
+    runtime.shutdown_background();
+    (output.status.code(), String::from_utf8(output.stderr).unwrap())
+}
+
+#[test]
+fn a_plain_answer_is_got() {
+    let answer = [headers(&[OK]), frame(0, b"content")].concat();
+    let (code, told) = got(answer, &[]);
+    assert!(code == Some(0) && told.contains("200 OK, 7B"), "{told}");
+}
+
+#[test]
+fn a_section_of_many_fields_is_refused() {
+    let many = vec![OK; 60_000];
+    let folder = tempfile::tempdir().unwrap();
+    let state = folder.path().join("state");
+    let (code, told) = got(headers(&many), &[]);
+    assert!(code == Some(1) && !told.contains("panicked"), "{code:?}: {told}");
+    // The same behind the content, where a client with a path state looks for the next one.
+    let answer = [headers(&[OK]), frame(0, b"content"), headers(&many)].concat();
+    let (code, told) = got(answer, &["--path-state", state.to_str().unwrap()]);
+    assert!(code == Some(1) && !told.contains("panicked"), "{code:?}: {told}");
+}
+
+#[test]
+fn an_answer_in_the_manner_of_http_1_is_malformed() {
+    for (name, value) in [("transfer-encoding", "chunked"), ("connection", "close"), ("upgrade", "h2c")] {
+        let fields = [vec![OK], field(name, value)].concat();
+        let (code, told) = got([headers(&fields), frame(0, b"5\r\nhello\r\n0\r\n\r\n")].concat(), &[]);
+        assert!(code == Some(1) && told.contains(name), "{name}: {told}");
+    }
+}
+
+#[test]
+fn no_more_than_announced_is_taken_and_the_earlier_file_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    std::fs::write(&file, "precious").unwrap();
+    let answers = [
+        [headers(&[vec![OK], field("content-length", "5")].concat()), frame(0, &[b'x'; 100_000])].concat(),
+        [headers(&[vec![OK], field("content-length", "500000")].concat()), frame(0, &[b'x'; 100_000])].concat(),
+        headers(&[0xc0 | 27]),
+    ];
+    for answer in answers {
+        let (code, told) = got(answer, &["--out", file.to_str().unwrap()]);
+        assert_eq!(code, Some(1), "{told}");
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "precious");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing half-written remains");
+    }
+    let answer = [headers(&[vec![OK], field("content-length", "3")].concat()), frame(0, b"new")].concat();
+    assert_eq!(got(answer, &["--out", file.to_str().unwrap()]).0, Some(0));
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "new");
+}
