@@ -1,9 +1,9 @@
 //! A name for the access network through which connections leave, so what was learned in one is not used in another.
 //!
 //! Reference: Linux, `/proc/net/route`, `/proc/net/ipv6_route` and `/proc/net/arp` (proc(5)); Rüth et al.,
-//! "Blitz-starting QUIC Connections" (2019), section 3.1, whose past maximum belongs to a network. The name is the address
-//! of the default gateway on the interface that the kernel chooses, and with IPv4 the gateway's own address on the link,
-//! because half of all homes have a gateway 192.168.1.1.
+//! "Blitz-starting QUIC Connections" (2019), section 3.1, whose past maximum belongs to a network. The name is the
+//! address of the default gateway on the interface that the kernel chooses, and with IPv4 the gateway's own address on
+//! the link, because half of all homes have a gateway 192.168.1.1.
 //!
 //! Differences from the reference: it does not say what tells networks apart. A gateway that was replaced is a new
 //! network. Routes to a destination other than the default one are not followed: a tunnel has no gateway, and a host of
@@ -21,7 +21,8 @@ use crate::interface::{InterfaceError, interface_towards};
 /// `RTF_GATEWAY` of the kernel's route.h: the route leads over a gateway.
 const RTF_GATEWAY: u32 = 2;
 
-/// The name of the network through which packets to `destination` leave this host; `None` if they do not pass a gateway.
+/// The name of the network through which packets to `destination` leave this host; `None` if they do not pass a
+/// gateway.
 ///
 /// # Errors
 ///
@@ -44,7 +45,8 @@ pub fn access_network_towards(destination: IpAddr) -> Result<Option<String>, Int
     Ok(Some(format!("{gateway} ({}) on {interface}", neighbour.unwrap_or_else(|| "unknown".into()))))
 }
 
-/// The gateway of the default route over `interface`, from `/proc/net/route`; of several the one with the lowest metric.
+/// The gateway of the default route over `interface`, from `/proc/net/route`; of several the one with the lowest
+/// metric.
 pub fn told_gateway_v4(routes: &str, interface: &str) -> Option<Ipv4Addr> {
     let default = routes.lines().filter_map(|line| {
         let fields: Vec<&str> = line.split_ascii_whitespace().collect();

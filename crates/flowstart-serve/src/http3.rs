@@ -19,6 +19,7 @@ use std::task::{Context, Poll, ready};
 use bytes::{Buf, Bytes, BytesMut};
 use h3::error::Code;
 use h3::quic::{self, ConnectionErrorIncoming, StreamErrorIncoming, StreamId, WriteBuf};
+use http::{HeaderMap, header};
 use noq::{ConnectionError, ReadError, StoppedError, VarInt, WriteError};
 use tokio_util::io::poll_read_buf;
 
@@ -31,9 +32,24 @@ pub(crate) const LARGEST_FIELDS: u64 = 64 << 10;
 const READ_SIZE: usize = 64 << 10;
 
 /// A field that says something of one HTTP/1 connection: a message with it is malformed (RFC 9114, section 4.2).
-pub(crate) fn forbidden_field(fields: &http::HeaderMap) -> Option<&'static str> {
+pub(crate) fn forbidden_field(fields: &HeaderMap) -> Option<&'static str> {
     const FORBIDDEN: [&str; 5] = ["connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"];
     FORBIDDEN.into_iter().find(|field| fields.contains_key(*field))
+}
+
+/// The size that a message announces, if it does (RFC 9110, section 8.6).
+pub(crate) fn content_length(fields: &HeaderMap) -> Result<Option<u64>, String> {
+    let mut size = None;
+    for value in fields.get_all(header::CONTENT_LENGTH) {
+        // A number takes neither a sign nor a list here.
+        let number = value.to_str().ok().filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
+        let told = number.and_then(|text| text.parse().ok());
+        let Some(told) = told.filter(|told| size.is_none_or(|size| size == *told)) else {
+            return Err(format!("its content-length {value:?} is none"));
+        };
+        size = Some(told);
+    }
+    Ok(size)
 }
 
 type Pair = (noq::SendStream, noq::RecvStream);
@@ -372,5 +388,25 @@ fn read_error(error: std::io::Error) -> StreamErrorIncoming {
         Some(ReadError::ConnectionLost(error)) => stream_error(error),
         Some(other) => StreamErrorIncoming::Unknown(Box::new(other)),
         None => StreamErrorIncoming::Unknown(Box::new(error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_number_is_a_content_length() {
+        let of = |values: &[&'static str]| {
+            let mut fields = HeaderMap::new();
+            for value in values {
+                fields.append(header::CONTENT_LENGTH, header::HeaderValue::from_static(value));
+            }
+            content_length(&fields)
+        };
+        assert_eq!((of(&[]), of(&["5"]), of(&["5", "5"])), (Ok(None), Ok(Some(5)), Ok(Some(5))));
+        for wrong in [&["-5"][..], &["+5"], &["18446744073709551616"], &["5", "6"], &[""], &["5, 5"]] {
+            assert!(of(wrong).is_err(), "{wrong:?}");
+        }
     }
 }

@@ -62,7 +62,7 @@ pub(crate) fn size_class_name(place: usize) -> &'static str {
 /// The result of a connection attempt.
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 pub(crate) struct Attempt {
-    /// `accepted`, `retry`, `full`, `rate`, `closing` or `failed`.
+    /// `accepted`, `retry`, `full`, `memory`, `prefix`, `rate` or `failed`.
     pub(crate) result: &'static str,
 }
 

@@ -8,30 +8,11 @@ use std::io::{BufRead, BufReader};
 use std::net::UdpSocket;
 use std::path::Path;
 use std::process::{Child, Command as Program, Stdio};
-use std::sync::Arc;
 use std::time::Duration;
 
-use flowstart_quic::session;
 use predicates::prelude::*;
-use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::PemObject;
 use serde_json::Value;
-use server::{Server, flowstart, lossy_path};
-
-/// A peer makes too much work (RFC 9114, section 8.1).
-const H3_EXCESSIVE_LOAD: u64 = 0x107;
-
-/// A certificate for localhost that ends in this year, and its key, in `folder`.
-fn certificate(folder: &Path, year: i32) -> [String; 2] {
-    let key = rcgen::KeyPair::generate().unwrap();
-    let mut params = rcgen::CertificateParams::new(["localhost".into(), "127.0.0.1".into()]).unwrap();
-    params.not_before = rcgen::date_time_ymd(2019, 1, 1);
-    params.not_after = rcgen::date_time_ymd(year, 1, 1);
-    let files = ["cert.pem", "key.pem"].map(|name| folder.join(name).to_str().unwrap().to_owned());
-    std::fs::write(&files[0], params.self_signed(&key).unwrap().pem()).unwrap();
-    std::fs::write(&files[1], key.serialize_pem()).unwrap();
-    files
-}
+use server::{Server, certificate, flowstart, lossy_path};
 
 #[test]
 fn files_and_generated_objects_arrive_whole() {
@@ -383,118 +364,6 @@ fn a_hint_counts_as_far_as_the_policy_goes() {
     assert!(low <= capped, "{low:?} {capped:?}");
 }
 
-/// Connects to the server with these bytes behind the transport parameters and this window for each stream, and does
-/// something with the connection.
-fn connected<T>(
-    server: &Server,
-    cert: &str,
-    encoded: &[u8],
-    window: u32,
-    act: impl AsyncFnOnce(&noq::Connection) -> T,
-) -> Result<T, noq::ConnectionError> {
-    let mut roots = rustls::RootCertStore::empty();
-    roots.add(CertificateDer::from_pem_file(cert).unwrap()).unwrap();
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let tls = rustls::ClientConfig::builder_with_provider(provider)
-        .with_protocol_versions(&[&rustls::version::TLS13])
-        .unwrap();
-    let mut tls = tls.with_root_certificates(roots).with_no_client_auth();
-    tls.alpn_protocols = vec![b"h3".to_vec()];
-    let session = session::ClientConfig::new(tls).unwrap().with_encoded_parameters(encoded.to_vec());
-    let mut config = noq::ClientConfig::new(Arc::new(session));
-    let mut transport = noq::TransportConfig::default();
-    // Nothing ends for silence.
-    transport.keep_alive_interval(Some(Duration::from_millis(50))).stream_receive_window(window.into());
-    config.transport_config(Arc::new(transport));
-    let address = server.url.strip_prefix("https://").unwrap().parse().unwrap();
-    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
-        let endpoint = noq::Endpoint::client("127.0.0.1:0".parse().unwrap()).unwrap();
-        let connection = endpoint.connect_with(config, address, "localhost").unwrap().await?;
-        let result = act(&connection).await;
-        connection.close(0_u32.into(), b"");
-        endpoint.wait_idle().await;
-        Ok(result)
-    })
-}
-
-/// Connects to the server with these bytes behind the transport parameters, and stays for a moment.
-fn connect_with(server: &Server, cert: &str, encoded: &[u8]) -> Result<(), noq::ConnectionError> {
-    let stays = async |connection: &noq::Connection| {
-        tokio::time::sleep(Duration::from_millis(100)).await;
-        connection.close_reason()
-    };
-    connected(server, cert, encoded, 1 << 20, stays)?.map_or(Ok(()), Err)
-}
-
-/// How the server ends a connection on which a client sends this on a stream of one or two directions, and no more.
-fn end_after(options: &[&str], two_way: bool, sent: &[u8]) -> noq::ConnectionError {
-    let folder = tempfile::tempdir().unwrap();
-    let [cert, key] = certificate(folder.path(), 2090);
-    let server = Server::start(&[&["--cert", &cert, "--key", &key], options].concat());
-    let ended = connected(&server, &cert, &[], 1 << 20, async |connection| {
-        let (mut stream, answer) = if two_way {
-            let (stream, answer) = connection.open_bi().await.unwrap();
-            (stream, Some(answer))
-        } else {
-            (connection.open_uni().await.unwrap(), None)
-        };
-        stream.write_all(sent).await.unwrap();
-        let end = tokio::time::timeout(Duration::from_secs(20), connection.closed()).await;
-        drop((stream, answer));
-        end.expect("the server keeps the connection")
-    });
-    // Others are served.
-    let get = ["get", "--ca", &cert, "--json", &format!("{}/generate/1MB", server.url)];
-    flowstart().args(get).assert().success();
-    ended.unwrap()
-}
-
-#[test]
-fn a_frame_that_claims_to_be_large_ends_its_connection() {
-    // HEADERS on a request's stream and SETTINGS on the control stream, of 2^40 bytes (RFC 9114, section 7.2).
-    let size = [0xc0, 0, 1, 0, 0, 0, 0, 0];
-    for (two_way, before) in [(true, &[1][..]), (false, &[0, 4])] {
-        let end = end_after(&[], two_way, &[before, &size].concat());
-        let noq::ConnectionError::ApplicationClosed(close) = &end else { panic!("{end}") };
-        assert_eq!(close.error_code.into_inner(), H3_EXCESSIVE_LOAD, "{end}");
-    }
-}
-
-#[test]
-fn a_place_is_not_held_without_a_request() {
-    // With neither a request nor a whole one, while the connection is kept alive.
-    for (two_way, sent) in [(false, &[0, 4, 0][..]), (true, &[1, 40, 0, 0])] {
-        let end = end_after(&["--idle", "300ms", "--stall", "300ms"], two_way, sent);
-        assert!(matches!(end, noq::ConnectionError::ApplicationClosed(_)), "{end}");
-    }
-}
-
-#[test]
-fn an_answer_without_credit_is_given_up() {
-    let folder = tempfile::tempdir().unwrap();
-    let [cert, key] = certificate(folder.path(), 2090);
-    let server = Server::start(&["--cert", &cert, "--key", &key, "--stall", "300ms"]);
-    let ask = |path: &'static str, credit| {
-        // HEADERS with GET, https and an authority of the static table, and a literal path (RFC 9204, section 4.5).
-        let fields = [&[0, 0, 0xd1, 0xd7, 0x50, 9][..], b"localhost", &[0x51, path.len() as u8], path.as_bytes()];
-        let fields = fields.concat();
-        let request = [&[1, fields.len() as u8], &fields[..]].concat();
-        connected(&server, &cert, &[], credit, async |connection| {
-            let (mut stream, mut answer) = connection.open_bi().await.unwrap();
-            stream.write_all(&request).await.unwrap();
-            stream.finish().unwrap();
-            // Read only when the server has decided.
-            let reset = tokio::time::timeout(Duration::from_secs(20), answer.received_reset()).await;
-            reset.expect("the server keeps the answer").unwrap()
-        })
-        .unwrap()
-    };
-    // 40 bytes are enough for what precedes answers, and not for the head of one; 400 are enough for heads.
-    for (path, credit) in [("/generate/1MB", 40), ("/nothing", 40), ("/generate/1MB", 400)] {
-        assert!(ask(path, credit).is_some(), "{path}, {credit} bytes");
-    }
-}
-
 #[test]
 fn a_second_signal_ends_the_server_at_once() {
     let server = Server::self_signed(&["--grace", "1000s"]);
@@ -514,67 +383,6 @@ fn a_second_signal_ends_the_server_at_once() {
     assert!(status.success() && told.contains("cut off"), "{status} {told}");
     get.kill().unwrap();
     get.wait().unwrap();
-}
-
-#[test]
-fn a_web_page_does_not_turn_the_kill_switch() {
-    let server = Server::self_signed(&[]);
-    let put = |fields: &str| server.request(&format!("PUT /kill-switch HTTP/1.1\r\n{fields}\r\n"));
-    for fields in ["Host: evil.example:80\r\n", "", "Host: 127.0.0.1\r\nOrigin: https://evil.example\r\n"] {
-        assert!(put(fields).starts_with("HTTP/1.1 403"), "{fields}");
-    }
-    server.wait_for("flowstart_kill_switch 0");
-    for host in ["localhost:9100", "127.0.0.1", "[::1]:9100"] {
-        assert!(put(&format!("Host: {host}\r\n")).ends_with("on\n"), "{host}");
-    }
-}
-
-#[test]
-fn nobody_holds_the_places_for_metrics() {
-    let server = Server::self_signed(&[]);
-    // 64 places, and requests whose answers nobody reads.
-    let pipelines: Vec<_> =
-        (0..64).map(|_| server.pipeline("GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")).collect();
-    assert!(server.http("PUT", "/kill-switch").ends_with("on\n"));
-    drop(pipelines);
-}
-
-#[test]
-fn hostile_transport_parameters_are_told_of_and_hurt_nobody() {
-    // 0x4b17 as four bytes, then the length of the value.
-    let parameter = |value: &[u8]| [&[0x80, 0, 0x4b, 0x17, value.len() as u8], value].concat();
-    let good = parameter(&[1, 2, 0x80, 0x98, 0x96, 0x80, 0]);
-    let fastest = [&[1, 0][..], &[0xff; 8], &[0]].concat();
-    let cut_off = [0x80, 0, 0x4b, 0x17, 40, 1, 2, 3];
-    let cases: [(Vec<u8>, bool, &str); 6] = [
-        (parameter(&fastest), true, "hint has a rate of 4611686018427387903 bit/s; allowed is"),
-        (parameter(&[1, 2]), true, "hint is cut off: 2 bytes"),
-        (parameter(&[]), true, "hint is cut off: 0 bytes"),
-        ([good.clone(), good].concat(), true, "transport parameter 0x4b17 comes more than once"),
-        (parameter(&[9, 9, 9]), true, "hint has version 9"),
-        // The host ends this connection (RFC 9000, section 7.4), and no other.
-        (cut_off.to_vec(), false, "transport parameters are cut off in the one that begins at byte"),
-    ];
-    let folder = tempfile::tempdir().unwrap();
-    let [cert, key] = certificate(folder.path(), 2090);
-    for (encoded, accepted, message) in cases {
-        let server = Server::start(&["--cert", &cert, "--key", &key, "--hint-policy", "accept"]);
-        let other = Program::new(assert_cmd::cargo::cargo_bin("flowstart"))
-            .args(["get", "--ca", &cert, "--json", &format!("{}/generate/20MB", server.url)])
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        server.wait_for("flowstart_requests_total{status=\"200\"} 1");
-        let connected = connect_with(&server, &cert, &encoded);
-        assert_eq!(connected.is_ok(), accepted, "{message}: {connected:?}");
-        let got: Value = serde_json::from_slice(&other.wait_with_output().unwrap().stdout).unwrap();
-        assert_eq!(got["bytes"], 20_000_000, "{message}");
-        let result = if accepted { ("accepted", 2) } else { ("failed", 1) };
-        server.wait_for(&format!("flowstart_connection_attempts_total{{result=\"{}\"}} {}", result.0, result.1));
-        let (status, told) = server.end();
-        assert!(status.success() && told.starts_with(&format!("warning: 127.0.0.1: {message}")), "{message}: {told}");
-        assert_eq!(told.lines().count(), 1, "{told}");
-    }
 }
 
 #[test]
@@ -785,60 +593,6 @@ fn a_scheme_without_its_sources_is_refused() {
 }
 
 #[test]
-fn limits_refuse_or_ask_for_proof() {
-    for (option, result) in [("--max-connections", "full"), ("--max-per-prefix", "prefix")] {
-        let full = Server::self_signed(&[option, "1"]);
-        let mut holder = Program::new(assert_cmd::cargo::cargo_bin("flowstart"))
-            .args(["get", "--insecure", "--hold", "100s", "--connections", "1", &format!("{}/generate/1KB", full.url)])
-            .stdout(Stdio::null())
-            .spawn()
-            .unwrap();
-        full.wait_for("flowstart_connections_active 1");
-        full.get("/generate/1KB").assert().code(1);
-        full.wait_for(&format!("flowstart_connection_attempts_total{{result=\"{result}\"}} 1"));
-        holder.kill().unwrap();
-        holder.wait().unwrap();
-    }
-
-    let rate = Server::self_signed(&["--max-rate", "1"]);
-    rate.timings("/generate/1KB");
-    rate.get("/generate/1KB").assert().code(1);
-    rate.wait_for("flowstart_connection_attempts_total{result=\"rate\"} 1");
-
-    // With a limit of none every client has to prove its address, and can.
-    let proof = Server::self_signed(&["--max-handshakes", "0"]);
-    assert_eq!(proof.timings("/generate/1KB")["bytes"], 1000);
-    proof.wait_for("flowstart_connection_attempts_total{result=\"retry\"} 1");
-}
-
-#[test]
-fn a_flood_of_half_open_handshakes_ends_in_retry_and_others_are_served() {
-    let server = Server::self_signed(&["--max-handshakes", "5"]);
-    let address = server.url.strip_prefix("https://").unwrap().to_owned();
-    // Clients that send their first packets and die.
-    let mut clients: Vec<Child> = Vec::new();
-    for _ in 0..5 {
-        let relay = UdpSocket::bind("127.0.0.1:0").unwrap();
-        let url = format!("https://{}/", relay.local_addr().unwrap());
-        let client = Program::new(assert_cmd::cargo::cargo_bin("flowstart"))
-            .args(["get", "--insecure", &url])
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        clients.push(client);
-        let mut packet = [0; 2000];
-        let length = relay.recv(&mut packet).unwrap();
-        relay.send_to(&packet[..length], &address).unwrap();
-    }
-    assert_eq!(server.timings("/generate/1KB")["bytes"], 1000);
-    server.wait_for("flowstart_connection_attempts_total{result=\"retry\"} 1");
-    for mut client in clients {
-        client.kill().unwrap();
-        client.wait().unwrap();
-    }
-}
-
-#[test]
 fn many_connections_are_served_at_a_time() {
     let server = Server::self_signed(&["--max-handshakes", "20"]);
     let told = server.get("/generate/30KB").args(["--connections", "200"]).assert().success();
@@ -849,84 +603,4 @@ fn many_connections_are_served_at_a_time() {
     server.wait_for("flowstart_connection_attempts_total{result=\"accepted\"} 200");
     let out = server.get("/x").args(["--connections", "2", "--out", "x"]).assert().code(2);
     out.stderr(predicate::str::contains("cannot go to --out"));
-}
-
-#[test]
-fn garbage_from_the_network_harms_nobody() {
-    let server = Server::self_signed(&[]);
-    let address = server.url.strip_prefix("https://").unwrap().to_owned();
-    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-    for length in 0..1400_usize {
-        let mut packet: Vec<u8> = (0..length).map(|place| (place * 31 + length) as u8).collect();
-        if let Some(first) = packet.first_mut() {
-            *first |= if length % 2 == 0 { 0xc0 } else { 0x40 };
-        }
-        if length % 3 == 0 && length > 5 {
-            packet[1..5].copy_from_slice(&1_u32.to_be_bytes());
-        }
-        socket.send_to(&packet, &address).unwrap();
-    }
-    assert_eq!(server.timings("/generate/100KB")["bytes"], 100_000);
-    let (status, told) = server.end();
-    assert!(status.success() && !told.contains("panicked"), "{told}");
-}
-
-#[test]
-fn a_client_that_is_killed_harms_nobody() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = folder.path().join("paths.redb");
-    let serve = || Server::self_signed(&["--path-store", store.to_str().unwrap()]);
-    let mut server = serve();
-    let url = format!("{}/generate/1GB", server.url);
-    let mut victim = Program::new(assert_cmd::cargo::cargo_bin("flowstart"))
-        .args(["get", "--insecure", &url])
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    server.wait_for("flowstart_requests_total{status=\"200\"} 1");
-    victim.kill().unwrap();
-    victim.wait().unwrap();
-    // The server dies as well, at any time; what it had saved stays readable. Nobody waits for what it saves, so that a
-    // server which dies too soon has saved nothing, and the next one lives longer.
-    let mut active = 1;
-    for life in [200, 800, 3200, 12_800, 51_200] {
-        assert_eq!(server.timings("/generate/1MB")["bytes"], 1_000_000);
-        server.wait_for(&format!("flowstart_connections_active {active}"));
-        std::thread::sleep(Duration::from_millis(life));
-        server.signal("-KILL");
-        server.child.wait().unwrap();
-        let shown = flowstart().args(["oracle", "show", "--json", "--store"]).arg(&store).assert().success();
-        let known: Value = serde_json::from_slice(&shown.get_output().stdout).unwrap();
-        if known[0]["prefix"] == "127.0.0.0/24" {
-            return;
-        }
-        (server, active) = (serve(), 0);
-    }
-    panic!("nothing was saved");
-}
-
-#[test]
-fn a_reader_that_reads_nothing_is_given_up() {
-    // On a busy machine a second of the server may take longer, so that a reader who gets everything was asked too
-    // soon.
-    let gets_everything_after = |rest: u64| {
-        let server = Server::self_signed(&["--stall", "1s", "--connection-memory", "1MB"]);
-        // The pipe takes 64 KB, flow control of the client 1.25 MB; then nobody reads.
-        let url = format!("{}/generate/50MB", server.url);
-        let mut reader = Program::new(assert_cmd::cargo::cargo_bin("flowstart"))
-            .args(["get", "--insecure", "--out", "-", &url])
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        server.wait_for("flowstart_requests_total{status=\"200\"} 1");
-        assert_eq!(server.timings("/generate/1MB")["bytes"], 1_000_000);
-        std::thread::sleep(Duration::from_secs(rest));
-        // When it reads again, it learns that the answer ended.
-        let bytes = std::io::copy(reader.stdout.as_mut().unwrap(), &mut std::io::sink()).unwrap();
-        let code = reader.wait().unwrap().code();
-        assert!(code == Some(1) && bytes < 50_000_000 || code == Some(0) && bytes == 50_000_000, "{code:?}, {bytes}");
-        code == Some(0)
-    };
-    assert!(![4, 16, 64].into_iter().all(gets_everything_after), "the server waits for ever");
 }

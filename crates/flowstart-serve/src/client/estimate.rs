@@ -2,8 +2,8 @@
 //!
 //! A connection is as fast as the slowest part of its way, so of what the gateway, the Wi-Fi and the modem state, the
 //! lowest rate is hinted. Where none of them answers, it is the highest rate that an earlier transfer had in this
-//! network; it is no more than what a server happened to send, so it does not contradict the others. The interface's own
-//! speed comes last.
+//! network; it is no more than what a server happened to send, so it does not contradict the others. The interface's
+//! own speed comes last.
 
 use std::net::IpAddr;
 

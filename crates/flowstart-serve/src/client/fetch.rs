@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use bytes::{Buf, Bytes as Chunk};
 use flowstart_core::units::{Bytes, Rate};
 use flowstart_quic::transport_parameters::MAX_PATH_STATE;
-use http::{HeaderMap, Request, StatusCode, header};
+use http::{Request, StatusCode, header};
 use noq::PathId;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio_util::task::AbortOnDropHandle;
@@ -112,7 +112,7 @@ impl Fetch<'_> {
         if let Some(field) = http3::forbidden_field(head.headers()) {
             return Err(failed(&format_args!("its field {field} does not belong to HTTP/3")));
         }
-        let size = content_length(head.headers()).map_err(|cause| failed(&cause))?;
+        let size = http3::content_length(head.headers()).map_err(|cause| failed(&cause))?;
         (self.watch)(Progress::Begun(size));
         let (mut bytes, mut first_byte, mut last_half) = (0_u64, None, LastHalf::default());
         // Of content that is empty, the end of its header.
@@ -175,21 +175,6 @@ impl Fetch<'_> {
     }
 }
 
-/// The size that an answer announces, if it does (RFC 9110, section 8.6).
-fn content_length(fields: &HeaderMap) -> Result<Option<u64>, String> {
-    let mut size = None;
-    for value in fields.get_all(header::CONTENT_LENGTH) {
-        // A number takes neither a sign nor a list here.
-        let number = value.to_str().ok().filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
-        let told = number.and_then(|text| text.parse().ok());
-        let Some(told) = told.filter(|told| size.is_none_or(|size| size == *told)) else {
-            return Err(format!("its content-length {value:?} is none"));
-        };
-        size = Some(told);
-    }
-    Ok(size)
-}
-
 fn unwritten(url: &Url, error: &std::io::Error) -> ClientError {
     url.failed(&format_args!("the content cannot be written: {error}"))
 }
@@ -214,20 +199,5 @@ mod tests {
         let mut short = LastHalf::default();
         short.received(begin, 1000);
         assert_eq!(short.rate(at(100), 1000, Duration::ZERO), None);
-    }
-
-    #[test]
-    fn only_a_number_is_a_content_length() {
-        let of = |values: &[&'static str]| {
-            let mut fields = HeaderMap::new();
-            for value in values {
-                fields.append(header::CONTENT_LENGTH, header::HeaderValue::from_static(value));
-            }
-            content_length(&fields)
-        };
-        assert_eq!((of(&[]), of(&["5"]), of(&["5", "5"])), (Ok(None), Ok(Some(5)), Ok(Some(5))));
-        for wrong in [&["-5"][..], &["+5"], &["18446744073709551616"], &["5", "6"], &[""], &["5, 5"]] {
-            assert!(of(wrong).is_err(), "{wrong:?}");
-        }
     }
 }

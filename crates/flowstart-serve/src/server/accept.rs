@@ -1,6 +1,6 @@
 //! From a client's first packet to its connection.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Instant;
 
 use flowstart_core::path::PathKnowledge;
@@ -15,6 +15,7 @@ use tokio_util::task::TaskTracker;
 
 use super::answers::{Client, locked};
 use super::limits::{Counted, OfPrefix};
+use super::memory::Room;
 use super::qlog;
 use super::shared::{Shared, h3_code};
 use super::sources;
@@ -42,12 +43,21 @@ impl Shared {
                 count(result);
             }
         };
-        if may_prove && self.handshakes.now() >= self.limits.handshakes {
+        let room = self.memory.as_ref().map_or(Room::Enough, |memory| memory.room(self.connections.now()));
+        // Forgers get neither the last handshakes nor the last places.
+        let is_busy = room != Room::Enough
+            || self.handshakes.now() >= self.limits.handshakes
+            || self.connections.now() >= self.limits.connections / 2;
+        if may_prove && is_busy {
             return turn_away(incoming, "retry");
         }
         if self.connections.now() >= self.limits.connections {
             incoming.refuse();
             return count("full");
+        }
+        if room == Room::None {
+            incoming.refuse();
+            return count("memory");
         }
         let of_prefix = self.of_prefix.as_ref().map(|limit| limit.enter(client, !may_prove));
         if matches!(of_prefix, Some(None)) {
@@ -113,7 +123,12 @@ impl Shared {
                 }
             }
         }
-        Arc::new(client).serve(stop).await;
+        let client = Arc::new(client);
+        if let Some(memory) = &self.memory {
+            let holder: Weak<Client> = Arc::downgrade(&client);
+            memory.enter(holder);
+        }
+        client.serve(stop).await;
         self.metrics.active.dec();
     }
 

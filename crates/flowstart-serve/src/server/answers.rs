@@ -17,11 +17,13 @@ use h3::error::Code;
 use h3::server::RequestStream;
 use http::{Method, Request, Response, StatusCode, header};
 use noq::PathId;
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use super::content::{Absent, Object};
+use super::content::{self, Absent, Object};
+use super::memory::Holder;
 use super::shared::{FAREWELL, Shared};
 use super::{hints, qlog, sources};
 use crate::http3;
@@ -34,6 +36,8 @@ const INITIAL_WINDOW: u64 = 10;
 const SMALLEST_PACKET: u16 = 1200;
 /// The client hints that browsers should send with later requests (RFC 8942, Network Information API).
 const ACCEPT_CH: &str = "Downlink, RTT, ECT";
+/// Answers of a connection whose content is read at a time; each holds a file, and two parts of it (128 KB).
+const ANSWERS: usize = 16;
 /// Interval between checks for the arrival of an answer.
 const POLL: Duration = Duration::from_millis(5);
 /// The name for a startup that did not end.
@@ -58,6 +62,10 @@ pub(super) struct Client {
     answered: AtomicU64,
     /// Payload of answers in flight.
     waiting: AtomicU64,
+    /// Content that was given to QUIC.
+    given: AtomicU64,
+    /// Answers whose content is read.
+    turns: Semaphore,
 }
 
 /// The state of a client's hint.
@@ -84,6 +92,21 @@ impl From<h3::error::StreamError> for Cut {
     }
 }
 
+/// What makes a request malformed that the HTTP library lets pass (RFC 9114, sections 4.2 and 4.3.1).
+fn malformed(request: &Request<()>) -> Option<&'static str> {
+    let fields = request.headers();
+    http3::forbidden_field(fields).or_else(|| {
+        let (scheme, authority) = (request.uri().scheme_str(), request.uri().authority());
+        match () {
+            () if fields.get(header::TE).is_some_and(|accepted| accepted != "trailers") => Some("te"),
+            () if http3::content_length(fields).is_err() => Some("content-length"),
+            () if scheme.is_some_and(|scheme| scheme != "https") => Some(":scheme"),
+            () if authority.is_some_and(|authority| authority.as_str().contains('@')) => Some(":authority"),
+            () => None,
+        }
+    })
+}
+
 impl Client {
     /// A connection without requests so far. `delivered` is the highest rate that was ever delivered to its prefix.
     pub(super) fn new(
@@ -107,6 +130,8 @@ impl Client {
             answers: Mutex::default(),
             answered: AtomicU64::new(0),
             waiting: AtomicU64::new(0),
+            given: AtomicU64::new(0),
+            turns: Semaphore::new(ANSWERS),
         }
     }
 
@@ -176,15 +201,35 @@ impl Client {
             let allowed = [(header::ALLOW, "GET, HEAD")];
             return self.refuse(stream, StatusCode::METHOD_NOT_ALLOWED, "use GET or HEAD", &allowed).await;
         }
+        if let Some(cause) = malformed(request) {
+            // RFC 9114, section 4.1.2.
+            self.count(StatusCode::BAD_REQUEST);
+            self.server.log.tell(&format!("{}: a malformed request: {cause}", self.address));
+            stream.stop_stream(Code::H3_MESSAGE_ERROR);
+            return Err(Cut);
+        }
         self.take_client_hints(request);
+        // What waits here holds neither a file nor a part of one.
+        let turn = self.turns.acquire().await.map_err(|_| Cut)?;
         let (server, path) = (self.server.clone(), request.uri().path().to_owned());
+        let place = if content::is_generated(&path) {
+            None
+        } else {
+            match timeout(self.server.limits.stall, self.server.files.acquire()).await {
+                Ok(Ok(place)) => Some(place),
+                _ => {
+                    let unavailable = StatusCode::SERVICE_UNAVAILABLE;
+                    return self.refuse(stream, unavailable, "too many files are open", &[]).await;
+                }
+            }
+        };
         let opened = tokio::task::spawn_blocking(move || server.content.open(&path)).await;
         let object = match opened {
             Ok(Ok(object)) => object,
             Ok(Err(Absent::NotFound)) => return self.refuse(stream, StatusCode::NOT_FOUND, "not found", &[]).await,
             Ok(Err(Absent::BadPath(cause))) => return self.refuse(stream, StatusCode::BAD_REQUEST, &cause, &[]).await,
             Ok(Err(Absent::Unreadable(cause))) => {
-                self.server.warnings.tell(format_args!("{}: {cause}", request.uri().path()));
+                self.server.log.tell(&format!("{}: {cause}", request.uri().path()));
                 return self.refuse(stream, StatusCode::INTERNAL_SERVER_ERROR, "cannot be read", &[]).await;
             }
             Err(_) => return self.refuse(stream, StatusCode::INTERNAL_SERVER_ERROR, "cannot be read", &[]).await,
@@ -197,6 +242,8 @@ impl Client {
             self.in_time(stream.send_response(head)).await?;
             if size > Bytes::ZERO {
                 self.send(object, &mut stream).await?;
+                // All of it is in the memory of the connection.
+                drop((place, turn));
                 self.send_path_state(request, &mut stream).await?;
             }
             self.finish(&mut stream).await
@@ -254,12 +301,13 @@ impl Client {
                 Ok(Some(chunk)) => chunk,
                 Ok(None) => return Ok(()),
                 Err(error) => {
-                    self.server.warnings.tell(format_args!("a file cannot be read to its end: {error}"));
+                    self.server.log.tell(&format!("a file cannot be read to its end: {error}"));
                     stream.stop_stream(Code::H3_INTERNAL_ERROR);
                     return Err(Cut);
                 }
             };
             self.server.metrics.payload.inc_by(chunk.len() as u64);
+            self.given.fetch_add(chunk.len() as u64, Ordering::Relaxed);
             self.in_time(stream.send_data(chunk)).await?;
         }
     }
@@ -363,11 +411,9 @@ impl Client {
 
     /// Records how the connection started.
     fn account(&self) {
-        let address = self.address;
         let (status, metrics) = (self.flow.status(), &self.server.metrics);
-        if let Some(paths) = self.server.sources.paths().cloned() {
-            // No caller waits for it; a server that shuts down waits for the threads that do such work.
-            drop(tokio::task::spawn_blocking(move || paths.save(address, &status)));
+        if let Some(saver) = self.server.sources.saver() {
+            saver.save(self.address, status);
         }
         let (sent, lost) =
             self.connection.path_stats(PathId::ZERO).map_or((0, 0), |path| (path.sent_packets, path.lost_packets));
@@ -388,9 +434,22 @@ impl Client {
         if let Some((_, reason, _)) = status.exit {
             metrics.exits.get_or_create(&Exit { scheme: self.scheme.clone(), reason: reason.name() }).inc();
         }
-        if self.server.policy.record(&self.scheme, status.startup_sent, status.startup_lost, Instant::now()) {
+        if self.server.policy.record(
+            self.address,
+            &self.scheme,
+            status.startup_sent,
+            status.startup_lost,
+            Instant::now(),
+        ) {
             let warning = "launches lose too much; connections start with plain slow start for a while";
             self.server.warnings.tell(warning);
         }
+    }
+}
+
+impl Holder for Client {
+    fn unacknowledged(&self) -> u64 {
+        let given = self.given.load(Ordering::Relaxed).saturating_sub(self.flow.status().delivered.get());
+        given.min(self.server.limits.connection_memory.get())
     }
 }

@@ -14,6 +14,8 @@ const GENERATED: &str = "/generate/";
 pub(crate) const LARGEST: Bytes = Bytes::new(1_000_000_000_000);
 /// Bytes read from a file, or generated, at a time.
 const CHUNK: usize = 64 << 10;
+/// Files that are open at a time where the system lets a process open any number.
+const MOST_FILES: usize = 1 << 20;
 /// The repeated content of generated objects.
 static PATTERN: [u8; CHUNK] = pattern();
 
@@ -104,6 +106,21 @@ impl Content {
         let body = Body::File { file: tokio::fs::File::from_std(opened), left };
         Ok(Object { size: Bytes::new(left), media_type, body })
     }
+}
+
+/// Whether `path` names no file.
+pub(super) fn is_generated(path: &str) -> bool {
+    path.starts_with(GENERATED)
+}
+
+/// How many files may be open at a time: half of what the system lets this process open. The rest is for qlog, stores,
+/// metrics and whatever else the host does.
+pub(super) fn most_files() -> usize {
+    #[cfg(unix)]
+    let most = nix::sys::resource::getrlimit(nix::sys::resource::Resource::RLIMIT_NOFILE).map_or(256, |(now, _)| now);
+    #[cfg(not(unix))]
+    let most = 512;
+    usize::try_from(most / 2).unwrap_or(MOST_FILES).clamp(1, MOST_FILES)
 }
 
 /// Opens a file to read. A pipe without a writer opens too, where the system's default is to wait for one.

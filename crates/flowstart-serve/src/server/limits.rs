@@ -29,6 +29,9 @@ pub struct Limits {
     pub handshake: Duration,
     /// Unacknowledged bytes per connection: the largest window that startup can use, and a connection's memory.
     pub connection_memory: Bytes,
+    /// What all connections may hold together; `None`: what they need. It counts what is not acknowledged, and 80 KB
+    /// for each.
+    pub memory: Option<Bytes>,
     /// The longest that a client may read nothing of an answer, or send nothing of a request that it has begun.
     pub stall: Duration,
     /// How long a connection may be open without a request, whatever else the client sends to keep it open.
@@ -46,6 +49,7 @@ impl Default for Limits {
             handshakes: 256,
             handshake: Duration::from_secs(10),
             connection_memory: Bytes::new(32_000_000),
+            memory: None,
             stall: Duration::from_secs(60),
             idle: Duration::from_secs(120),
             grace: Duration::from_secs(30),

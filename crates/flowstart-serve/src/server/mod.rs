@@ -6,7 +6,7 @@
 //! | requests, their answers, and the records of a connection | `answers` |
 //! | files and generated objects | `content` |
 //! | the choice of startup schemes, the kill switch, the fallback | `policy` |
-//! | how many connections may come | `limits` |
+//! | how many connections may come | `limits`, `memory` |
 //! | clients' hints about their path, and the used part | `hints` |
 //! | what is known of a path, and from where | `sources` |
 //! | the memory of paths | `paths` |
@@ -19,6 +19,7 @@ mod answers;
 mod content;
 mod hints;
 mod limits;
+mod memory;
 mod paths;
 mod policy;
 mod qlog;
@@ -39,7 +40,8 @@ use flowstart_quic::hint::HintPolicy;
 use h3::error::Code;
 use noq::crypto::rustls::QuicServerConfig;
 use tokio::net::TcpListener;
-use tokio::time::timeout;
+use tokio::sync::Semaphore;
+use tokio::time::{MissedTickBehavior, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
@@ -47,6 +49,7 @@ use self::content::Content;
 use self::hints::Hints;
 pub use self::limits::Limits;
 use self::limits::{Counter, PrefixLimit, RateLimit, Seldom};
+use self::memory::Memory;
 use self::policy::Policy;
 pub use self::policy::{FallBack, Schemes};
 use self::shared::{FAREWELL, Shared, h3_code};
@@ -253,6 +256,8 @@ impl Server {
             sources: Arc::new(known),
             seal,
             warnings,
+            memory: limits.memory.map(Memory::new),
+            files: Semaphore::new(content::most_files()),
             connections: Counter::default(),
             handshakes: Counter::default(),
         });
@@ -288,9 +293,17 @@ impl Server {
     pub async fn run(&self, stop: impl Future<Output = ()>) {
         let (server, tasks, ending) = (&self.shared, TaskTracker::new(), CancellationToken::new());
         tokio::pin!(stop);
+        let mut counting = tokio::time::interval(Memory::INTERVAL);
+        counting.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             let incoming = tokio::select! {
                 () = &mut stop => break,
+                _ = counting.tick(), if server.memory.is_some() => {
+                    if let Some(memory) = &server.memory {
+                        memory.count();
+                    }
+                    continue;
+                }
                 incoming = server.endpoint.accept() => incoming,
             };
             let Some(incoming) = incoming else { break };

@@ -1,10 +1,14 @@
 //! The path store: measurements of earlier connections on the paths to clients.
 //!
-//! The server warns once of a store that is missing or broken. Connections go on without it.
+//! The server warns once of a store that is missing or broken. Connections go on without it. One thread saves what
+//! connections measured; what a slow store cannot take is dropped.
 
 use std::net::IpAddr;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use flowstart_core::path::SavedPath;
 use flowstart_core::units::{Bytes, Rate};
@@ -79,8 +83,13 @@ impl Paths {
         }))
     }
 
+    /// Forgets what is too old. Blocks.
+    fn expire(&self) {
+        drop(self.told(self.store.expire(UnixTime::now())));
+    }
+
     /// Saves the measurements of a connection to `client`. Blocks.
-    pub(crate) fn save(&self, client: IpAddr, status: &Status) {
+    fn save(&self, client: IpAddr, status: &Status) {
         if let Some(observation) = observation(status, UnixTime::now()) {
             drop(self.told(self.store.put(self.prefixes.prefix_of(client), observation)));
         }
@@ -93,6 +102,66 @@ impl Paths {
                 self.warnings.tell(format_args!("{}: {error}; further failures are not told", self.name));
             }
         })
+    }
+}
+
+/// Measurements that wait for the store; further ones are dropped.
+const WAITING: usize = 1024;
+/// How often the store forgets what is too old.
+const EXPIRY: Duration = Duration::from_secs(300);
+/// How long the end of the server waits for the store.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Saves measurements in a thread of its own, which ends with it.
+pub(super) struct Saver {
+    queue: Option<SyncSender<(IpAddr, Status)>>,
+    ended: Mutex<Receiver<()>>,
+}
+
+impl Saver {
+    /// `None` if the system gives no thread.
+    pub(super) fn new(paths: Arc<Paths>) -> Option<Self> {
+        let (queue, measured) = sync_channel(WAITING);
+        let (end, ended) = sync_channel(1);
+        let work = move || {
+            work(&paths, &measured);
+            let _ = end.send(());
+        };
+        std::thread::Builder::new().name("path-store".to_owned()).spawn(work).ok()?;
+        Some(Self { queue: Some(queue), ended: Mutex::new(ended) })
+    }
+
+    /// Saves the measurements of a connection to `client` soon, unless too many wait.
+    pub(super) fn save(&self, client: IpAddr, status: Status) {
+        if let Some(queue) = &self.queue {
+            let _ = queue.try_send((client, status));
+        }
+    }
+}
+
+impl Drop for Saver {
+    fn drop(&mut self) {
+        self.queue = None;
+        // What waits is saved, unless the store is held by another program.
+        let ended = self.ended.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let _ = ended.recv_timeout(PATIENCE);
+    }
+}
+
+/// Saves what is measured, and lets the store forget what is too old.
+fn work(paths: &Paths, measured: &Receiver<(IpAddr, Status)>) {
+    paths.expire();
+    let mut expired = Instant::now();
+    loop {
+        match measured.recv_timeout(EXPIRY) {
+            Ok((client, status)) => paths.save(client, &status),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return,
+        }
+        if expired.elapsed() >= EXPIRY {
+            paths.expire();
+            expired = Instant::now();
+        }
     }
 }
 

@@ -1,19 +1,31 @@
 //! The choice of a connection's startup scheme.
 //!
-//! In this order: plain slow start while the kill switch is on, or while launches lose too much; the scheme of the
-//! client's network; an alternative, for its share of the connections; the listener's scheme.
+//! In this order: plain slow start while the kill switch is on, or while launches lose too much, for the client's
+//! prefix or for all of them; the scheme of the client's network; an alternative, for its share of the connections; the
+//! listener's scheme.
+//!
+//! A client can lose its packets on purpose. So among the launches that count for everybody, each prefix has a tenth at
+//! most, and a prefix alone falls back alone.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use flowstart_core::units::Bytes;
+use flowstart_sensing::path_store::{Prefix, Prefixes};
 use ipnet::IpNet;
 
 use crate::scheme::Scheme;
+
+/// A prefix has at most one in this many of the launches that count for everybody.
+const PREFIXES: usize = 10;
+/// Most launches that count for a prefix alone.
+const OWN: usize = 100;
+/// Prefixes whose own launches are watched at a time.
+const WATCHED: usize = 4096;
 
 /// When launches are given up for a while.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -69,22 +81,35 @@ impl Schemes {
 #[derive(Debug)]
 struct Watch {
     rule: FallBack,
-    recent: VecDeque<(Bytes, Bytes)>,
+    /// What each launch sent and lost, and to whom.
+    recent: VecDeque<(Prefix, Bytes, Bytes)>,
+    /// How many of them may be of one prefix.
+    of_prefix: usize,
     plain_until: Option<Instant>,
 }
 
 impl Watch {
-    /// A launch sent and lost this much. Returns whether launches are given up from now on.
-    fn record(&mut self, sent: Bytes, lost: Bytes, now: Instant) -> bool {
+    fn new(rule: FallBack, of_prefix: usize) -> Self {
+        Self { rule, recent: VecDeque::new(), of_prefix, plain_until: None }
+    }
+
+    /// A launch to `prefix` sent and lost this much. Returns whether launches are given up from now on.
+    fn record(&mut self, prefix: Prefix, sent: Bytes, lost: Bytes, now: Instant) -> bool {
         if self.is_plain(now) {
             return false;
+        }
+        let own = || self.recent.iter().enumerate().filter(|(_, one)| one.0 == prefix);
+        if own().count() >= self.of_prefix
+            && let Some((oldest, _)) = own().next()
+        {
+            self.recent.remove(oldest);
         }
         if self.recent.len() >= self.rule.launches {
             self.recent.pop_front();
         }
-        self.recent.push_back((sent, lost));
+        self.recent.push_back((prefix, sent, lost));
         let (sent, lost) =
-            self.recent.iter().fold((0, 0), |(sent, lost), one| (sent + one.0.get(), lost + one.1.get()));
+            self.recent.iter().fold((0, 0), |(sent, lost), one| (sent + one.1.get(), lost + one.2.get()));
         if self.recent.len() < self.rule.launches || lost as f64 <= self.rule.limit * sent as f64 {
             return false;
         }
@@ -106,14 +131,18 @@ pub(crate) struct Policy {
     schemes: Schemes,
     killed: AtomicBool,
     watch: Mutex<Watch>,
+    /// Each prefix by itself.
+    own: Mutex<HashMap<Prefix, Watch>>,
+    prefixes: Prefixes,
 }
 
 impl Policy {
     /// A policy whose kill switch is off. While the kill file exists the switch counts as on.
     pub(crate) fn new(mut schemes: Schemes) -> Self {
         schemes.networks.sort_by_key(|(network, _)| std::cmp::Reverse(network.prefix_len()));
-        let watch = Mutex::new(Watch { rule: schemes.fall_back, recent: VecDeque::new(), plain_until: None });
-        Self { schemes, killed: AtomicBool::new(false), watch }
+        let watch = Mutex::new(Watch::new(schemes.fall_back, (schemes.fall_back.launches / PREFIXES).max(1)));
+        let (own, prefixes) = (Mutex::default(), Prefixes::default());
+        Self { schemes, killed: AtomicBool::new(false), watch, own, prefixes }
     }
 
     /// The scheme while launches are given up.
@@ -123,7 +152,9 @@ impl Policy {
 
     /// The scheme of a connection from `client`; `draw` is a random number from 0 to below 1.
     pub(crate) fn choose(&self, client: IpAddr, draw: f64, now: Instant) -> &Scheme {
-        if self.is_killed() || self.is_fallen_back(now) {
+        let prefix = self.prefixes.prefix_of(client);
+        let is_plain = || self.own().get(&prefix).is_some_and(|own| own.is_plain(now));
+        if self.is_killed() || self.is_fallen_back(now) || is_plain() {
             return self.plain();
         }
         let client = client.to_canonical();
@@ -140,10 +171,29 @@ impl Policy {
         &self.schemes.listener
     }
 
-    /// A launch of `scheme` sent and lost this much. Returns whether launches are given up because of it.
-    pub(crate) fn record(&self, scheme: &str, sent: Bytes, lost: Bytes, now: Instant) -> bool {
+    /// A launch of `scheme` to `client` sent and lost this much. Returns whether launches are given up because of it,
+    /// for everybody.
+    pub(crate) fn record(&self, client: IpAddr, scheme: &str, sent: Bytes, lost: Bytes, now: Instant) -> bool {
         // Plain slow start is the alternative, so its losses do not count against launches.
-        scheme != self.plain().name() && self.watch().record(sent, lost, now)
+        if scheme == self.plain().name() {
+            return false;
+        }
+        let (prefix, rule) = (self.prefixes.prefix_of(client), self.schemes.fall_back);
+        let rule = FallBack { launches: rule.launches.min(OWN), ..rule };
+        let mut own = self.own();
+        if own.len() >= WATCHED && !own.contains_key(&prefix) {
+            // Those that fell back stay; the others begin anew.
+            own.retain(|_, watch| watch.is_plain(now));
+        }
+        if own.len() < WATCHED {
+            own.entry(prefix).or_insert_with(|| Watch::new(rule, rule.launches)).record(prefix, sent, lost, now);
+        }
+        drop(own);
+        self.watch().record(prefix, sent, lost, now)
+    }
+
+    fn own(&self) -> MutexGuard<'_, HashMap<Prefix, Watch>> {
+        self.own.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether launches are given up for now because of their losses.
@@ -166,7 +216,7 @@ impl Policy {
         !self.killed.fetch_xor(true, Ordering::Relaxed)
     }
 
-    fn watch(&self) -> std::sync::MutexGuard<'_, Watch> {
+    fn watch(&self) -> MutexGuard<'_, Watch> {
         self.watch.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -223,7 +273,13 @@ mod tests {
     fn launches_that_lose_too_much_are_given_up_for_a_while() {
         let (policy, start) = (policy(None), Instant::now());
         let after = |seconds| start + Duration::from_secs(seconds);
-        let lost = |bytes, seconds| policy.record("a", Bytes::new(100_000), Bytes::new(bytes), after(seconds));
+        let clients = std::cell::Cell::new(0_u8);
+        let lost = |bytes, seconds| {
+            // Each from another prefix.
+            clients.set(clients.get() + 1);
+            let client = IpAddr::from([10, 0, clients.get(), 1]);
+            policy.record(client, "a", Bytes::new(100_000), Bytes::new(bytes), after(seconds))
+        };
         // 5 % of 300 KB are 15 KB: 0 + 10 + 5 are within, 10 + 5 + 1 are not.
         assert!(![lost(0, 0), lost(10_000, 0), lost(5_000, 0)].contains(&true));
         assert!(!policy.is_fallen_back(after(0)));
@@ -232,6 +288,22 @@ mod tests {
         // Earlier launches do not count after it: three more are needed.
         assert!(![lost(90_000, 30), lost(90_000, 61), lost(90_000, 61)].contains(&true));
         assert!(lost(90_000, 61));
-        assert!(!policy.record("plain", Bytes::new(1), Bytes::new(1), after(200)));
+        let client = IpAddr::from([10, 0, 0, 1]);
+        assert!(!policy.record(client, "plain", Bytes::new(1), Bytes::new(1), after(200)));
+    }
+
+    #[test]
+    fn a_prefix_that_loses_alone_falls_back_alone() {
+        let (policy, now) = (policy(None), Instant::now());
+        let client = |third| IpAddr::from([10, 0, third, 1]);
+        let lost = |third| policy.record(client(third), "a", Bytes::new(100_000), Bytes::new(90_000), now);
+        for _ in 0..50 {
+            assert!(!lost(1), "one prefix does not decide for all");
+        }
+        let name = |third| policy.choose(client(third), 0.0, now).name();
+        assert_eq!((name(1), name(2)), ("plain", "a"));
+        // Three prefixes are enough of three launches.
+        assert!(!lost(2) && lost(3));
+        assert_eq!(name(2), "plain");
     }
 }

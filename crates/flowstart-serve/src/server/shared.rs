@@ -5,10 +5,12 @@ use std::time::Duration;
 
 use h3::error::Code;
 use noq::{Endpoint, ServerConfig, TransportConfig, VarInt};
+use tokio::sync::Semaphore;
 
 use super::content::Content;
 use super::hints::Hints;
 use super::limits::{Counter, Limits, PrefixLimit, RateLimit, Seldom};
+use super::memory::Memory;
 use super::policy::Policy;
 use super::qlog;
 use super::sources::SourcesOfServer;
@@ -55,6 +57,10 @@ pub(super) struct Shared {
     pub(super) seal: Option<Seal>,
     /// Connections now.
     pub(super) connections: Counter,
+    /// What connections hold together.
+    pub(super) memory: Option<Memory>,
+    /// Files that may be opened besides those that are open.
+    pub(super) files: Semaphore,
     /// Handshakes now.
     pub(super) handshakes: Counter,
 }

@@ -17,14 +17,17 @@ use flowstart_sensing::application_request::ApplicationRequest;
 use flowstart_sensing::interface;
 use flowstart_sensing::oracle::{Capacity, ClientConfig, OracleClient};
 use flowstart_sensing::path_store::UnixTime;
+use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
-use super::paths::{self, Paths};
+use super::paths::{self, Paths, Saver};
 use super::{Config, ServerError};
 use crate::warnings::Warnings;
 
 /// The longest that a launch waits for a source.
 const BOUND: Duration = Duration::from_millis(50);
+/// Questions to one source at a time. A source that does not answer holds no more threads than that.
+const QUESTIONS: usize = 16;
 /// No path is faster, so a source that states more states nonsense.
 const FASTEST: Rate = Rate::from_mbit(1_000_000);
 
@@ -51,8 +54,11 @@ pub enum InterfaceChoice {
 /// A server's sources.
 pub(super) struct SourcesOfServer {
     paths: Option<Arc<Paths>>,
+    saver: Option<Saver>,
     oracle: Option<Arc<OracleClient>>,
     interface: Option<(InterfaceChoice, interface::Config)>,
+    /// Of path store, oracle and interface.
+    questions: [Arc<Semaphore>; 3],
     deadline: Option<Duration>,
 }
 
@@ -79,28 +85,35 @@ impl SourcesOfServer {
             // Its speed may come and go, its name may not.
             interface::Config::default().speed(name).map_err(|error| error.to_string())?;
         }
+        let paths = config.path_store.as_deref().and_then(|name| Paths::open(name, warnings)).map(Arc::new);
         Ok(Self {
-            paths: config.path_store.as_deref().and_then(|name| Paths::open(name, warnings)).map(Arc::new),
+            saver: paths.clone().and_then(Saver::new),
+            paths,
             oracle: oracle.transpose()?,
             interface: config.interface.clone().map(|choice| (choice, interface::Config::default())),
             deadline: config.deadline,
+            questions: std::array::from_fn(|_| Arc::new(Semaphore::new(QUESTIONS))),
         })
     }
 
-    /// The path store.
-    pub(super) fn paths(&self) -> Option<&Arc<Paths>> {
-        self.paths.as_ref()
+    /// Where the measurements of paths go.
+    pub(super) fn saver(&self) -> Option<&Saver> {
+        self.saver.as_ref()
     }
 
     /// Asks all of them at once.
     pub(super) async fn ask(self: Arc<Self>, client: IpAddr) -> Heard {
+        let [of_store, of_oracle, of_interface] = &self.questions;
         let path_store = async {
             let paths = self.paths.clone()?;
-            Some(in_time(move || paths.look_up(client).map_err(|error| error.to_string())).await)
+            Some(in_time(of_store, move || paths.look_up(client).map_err(|error| error.to_string())).await)
         };
         let oracle = async {
             let oracle = self.oracle.clone()?;
-            Some(in_time(move || oracle.capacity(client, UnixTime::now()).map_err(|error| error.to_string())).await)
+            Some(
+                in_time(of_oracle, move || oracle.capacity(client, UnixTime::now()).map_err(|error| error.to_string()))
+                    .await,
+            )
         };
         let interface = async {
             let (choice, config) = self.interface.clone()?;
@@ -108,7 +121,7 @@ impl SourcesOfServer {
                 InterfaceChoice::Route => config.speed_towards(client),
                 InterfaceChoice::Name(name) => config.speed(&name),
             };
-            Some(in_time(move || speed().map_err(|error| error.to_string())).await)
+            Some(in_time(of_interface, move || speed().map_err(|error| error.to_string())).await)
         };
         let (path_store, oracle, interface) = tokio::join!(path_store, oracle, interface);
         Heard { path_store, oracle, interface }
@@ -128,13 +141,24 @@ impl SourcesOfServer {
     }
 }
 
-/// What blocks, in a thread of its own; nobody waits for it beyond the bound.
+/// What blocks, in a thread of its own; nobody waits for it, or for one of `questions`, beyond the bound.
 async fn in_time<T: Send + 'static>(
+    questions: &Arc<Semaphore>,
     asked: impl FnOnce() -> Result<T, String> + Send + 'static,
 ) -> Result<T, (Verdict, String)> {
-    match tokio::time::timeout(BOUND, spawn_blocking(asked)).await {
-        Ok(Ok(answer)) => answer.map_err(|error| (Verdict::Failed, error)),
-        Ok(Err(_)) => Err((Verdict::Failed, "it cannot be asked".to_owned())),
+    let answered = async {
+        let question = questions.clone().acquire_owned().await.ok()?;
+        // The question ends with its answer, not with the interest in it.
+        let asked = move || {
+            let answer = asked();
+            drop(question);
+            answer
+        };
+        spawn_blocking(asked).await.ok()
+    };
+    match tokio::time::timeout(BOUND, answered).await {
+        Ok(Some(answer)) => answer.map_err(|error| (Verdict::Failed, error)),
+        Ok(None) => Err((Verdict::Failed, "it cannot be asked".to_owned())),
         Err(_) => Err((Verdict::Late, format!("no answer within {} ms", BOUND.as_millis()))),
     }
 }

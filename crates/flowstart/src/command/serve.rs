@@ -78,7 +78,8 @@ pub(crate) struct Arguments {
     /// While this file exists, connections start with plain slow start.
     #[arg(long, value_name = "FILE")]
     kill_file: Option<PathBuf>,
-    /// Share of the launches' bytes that may be lost. Above it connections start with plain slow start for a while.
+    /// Share of the launches' bytes that may be lost. Above it connections start with plain slow start for a while:
+    /// those of a prefix, /24 or /48, for its own losses, and all of them if at least ten prefixes lose.
     #[arg(long, value_name = "SHARE", default_value_t = 0.1)]
     launch_loss_limit: f64,
     /// How many of the latest launches count for this.
@@ -133,6 +134,10 @@ pub(crate) struct Arguments {
     /// Unacknowledged bytes per connection: the largest window that startup can use, and a connection's memory.
     #[arg(long, value_name = "BYTES", default_value_t = Bytes::new(32_000_000))]
     connection_memory: Bytes,
+    /// What all connections may hold together: what is not acknowledged, and 80 KB for each. Beyond it new connections
+    /// are refused, and from 90 % on clients have to prove their addresses. Default: no limit.
+    #[arg(long, value_name = "BYTES")]
+    memory: Option<Bytes>,
     /// How long a client may read nothing of an answer, or send nothing of a request that it has begun.
     #[arg(long, value_name = "TIME", default_value_t = Duration::from_millis(60_000))]
     stall: Duration,
@@ -203,6 +208,9 @@ impl Arguments {
         if let Some(rate) = self.max_rate.filter(|rate| !(*rate > 0.0 && *rate <= 1e9)) {
             return Err(refused("max-rate", rate, "use a number above 0 to 1e9"));
         }
+        if let Some(memory) = self.memory.filter(|memory| memory.get() < 1_000_000) {
+            return Err(refused("memory", memory, "use 1MB or more"));
+        }
         Ok(Limits {
             connections: self.max_connections,
             of_prefix: self.max_per_prefix,
@@ -210,6 +218,7 @@ impl Arguments {
             handshakes: self.max_handshakes,
             handshake: std_time(self.handshake_time),
             connection_memory: self.connection_memory,
+            memory: self.memory,
             stall: std_time(self.stall),
             idle: std_time(self.idle),
             grace: std_time(self.grace),
@@ -279,6 +288,7 @@ fn failure(error: ServerError) -> Failure {
 
 pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let config = arguments.config()?;
+    raise_file_limit();
     let runtime = tokio::runtime::Runtime::new()
         .map_err(|error| Failure::Other(format!("threads cannot be started: {error}")))?;
     let ended = runtime.block_on(async {
@@ -303,6 +313,19 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
     runtime.shutdown_background();
     ended
 }
+
+/// Lets this process open as many files as it may; the usual limit of 1024 is a convention from the time of select(2).
+#[cfg(unix)]
+fn raise_file_limit() {
+    use nix::sys::resource::{Resource, getrlimit, setrlimit};
+    if let Ok((_, most)) = getrlimit(Resource::RLIMIT_NOFILE) {
+        // A system that refuses keeps its limit, which the server keeps to.
+        let _ = setrlimit(Resource::RLIMIT_NOFILE, most, most);
+    }
+}
+
+#[cfg(not(unix))]
+fn raise_file_limit() {}
 
 /// The first of these completes with the first SIGINT or SIGTERM, the second with the second. Until the first signal
 /// SIGUSR1 turns the kill switch on and off. All are caught as soon as this has returned.

@@ -5,11 +5,15 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::ops::Range;
+use std::path::Path;
 use std::process::{Child, Command as Program, ExitStatus, Stdio};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use assert_cmd::Command;
+use flowstart_quic::session;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
 use serde_json::Value;
 
 /// The program.
@@ -155,4 +159,50 @@ pub(crate) fn lossy_path(server: &str, delay: Duration, lost: Range<usize>) -> S
         }
     });
     address
+}
+
+/// A certificate for localhost that ends in this year, and its key, in `folder`.
+pub(crate) fn certificate(folder: &Path, year: i32) -> [String; 2] {
+    let key = rcgen::KeyPair::generate().unwrap();
+    let mut params = rcgen::CertificateParams::new(["localhost".into(), "127.0.0.1".into()]).unwrap();
+    params.not_before = rcgen::date_time_ymd(2019, 1, 1);
+    params.not_after = rcgen::date_time_ymd(year, 1, 1);
+    let files = ["cert.pem", "key.pem"].map(|name| folder.join(name).to_str().unwrap().to_owned());
+    std::fs::write(&files[0], params.self_signed(&key).unwrap().pem()).unwrap();
+    std::fs::write(&files[1], key.serialize_pem()).unwrap();
+    files
+}
+
+/// Connects to the server with these bytes behind the transport parameters and this window for each stream, and does
+/// something with the connection.
+pub(crate) fn connected<T>(
+    server: &Server,
+    cert: &str,
+    encoded: &[u8],
+    window: u32,
+    act: impl AsyncFnOnce(&noq::Connection) -> T,
+) -> Result<T, noq::ConnectionError> {
+    let mut roots = rustls::RootCertStore::empty();
+    roots.add(CertificateDer::from_pem_file(cert).unwrap()).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let tls = rustls::ClientConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[&rustls::version::TLS13])
+        .unwrap();
+    let mut tls = tls.with_root_certificates(roots).with_no_client_auth();
+    tls.alpn_protocols = vec![b"h3".to_vec()];
+    let session = session::ClientConfig::new(tls).unwrap().with_encoded_parameters(encoded.to_vec());
+    let mut config = noq::ClientConfig::new(Arc::new(session));
+    let mut transport = noq::TransportConfig::default();
+    // Nothing ends for silence.
+    transport.keep_alive_interval(Some(Duration::from_millis(50))).stream_receive_window(window.into());
+    config.transport_config(Arc::new(transport));
+    let address = server.url.strip_prefix("https://").unwrap().parse().unwrap();
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+        let endpoint = noq::Endpoint::client("127.0.0.1:0".parse().unwrap()).unwrap();
+        let connection = endpoint.connect_with(config, address, "localhost").unwrap().await?;
+        let result = act(&connection).await;
+        connection.close(0_u32.into(), b"");
+        endpoint.wait_idle().await;
+        Ok(result)
+    })
 }

@@ -23,8 +23,8 @@ pub(super) struct Options {
     /// the server, unless --hint says another.
     #[arg(long, conflicts_with = "connections")]
     pub(super) estimate: bool,
-    /// Keep in this file the highest rate that a transfer had in each access network, for 7 days, and let it count as an
-    /// estimate. It counts where neither gateway, Wi-Fi nor modem tells a rate.
+    /// Keep in this file the highest rate that a transfer had in each access network, for 7 days, and let it count as
+    /// an estimate. It counts where neither gateway, Wi-Fi nor modem tells a rate.
     #[arg(long, value_name = "FILE", conflicts_with = "connections")]
     rates: Option<PathBuf>,
     /// The name of this access network for --rates. Without it, it is the address of the gateway.
