@@ -138,7 +138,12 @@ fn check(before: &Stored, after: &Stored, across_versions: bool) -> Result<Vec<S
         more => format!("; and {more} more"),
     };
     differences.truncate(NAMED);
-    Err(format!("{a} and {b} answer different questions: {}{more}", differences.join("; ")))
+    // What differs on purpose belongs into one question, where repetitions are paired and intervals hold.
+    Err(format!(
+        "{a} and {b} answer different questions: {}{more}. This compares builds; to compare configurations, name both in \
+         one `compare` or `run`",
+        differences.join("; ")
+    ))
 }
 
 /// What the completion times and the bytes sent twice show: how many times sooner they are after than before, with its

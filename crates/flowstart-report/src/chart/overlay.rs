@@ -28,7 +28,7 @@ struct Shown {
 }
 
 const PANELS: [Shown; 5] = [
-    Shown { title: "acknowledged (KB)", height: 230, series: |run| &run.acked, scale: 1e-3 },
+    Shown { title: "acknowledged without a gap (KB)", height: 230, series: |run| &run.acked, scale: 1e-3 },
     Shown { title: "in flight (KB)", height: 130, series: |run| &run.in_flight, scale: 1e-3 },
     Shown { title: "cwnd (KB)", height: 130, series: |run| &run.cwnd, scale: 1e-3 },
     Shown { title: "pacing (Mbit/s)", height: 100, series: |run| &run.pacing_rate_mbit, scale: 1.0 },
@@ -56,7 +56,9 @@ pub(crate) fn overlay(report: &OverlayReport) -> Option<Chart> {
         let time = time_axis((place + 1 == used.len()).then_some(TIME), Some(domain));
         let rate = report.runs.first().and_then(|run| finite(run.link.rate_mbit)).filter(|_| place_of_rate(panel));
         let values = report.runs.iter().flat_map(|run| (panel.series)(run)).map(|p| p[1] * panel.scale);
-        let highest = values.chain(rate).filter(|v| v.is_finite()).fold(0.0, f64::max);
+        // Crosses stand in the first panel, ahead of what is acknowledged.
+        let dropped = report.runs.iter().filter(|_| place == 0).flat_map(|run| &run.dropped).map(|p| p[1] / 1000.0);
+        let highest = values.chain(rate).chain(dropped).filter(|v| v.is_finite()).fold(0.0, f64::max);
         let y = json!({"field": "v", "type": "quantitative", "title": panel.title,
             "scale": {"domain": [0, (highest * 1.08).max(0.001)], "nice": false},
             "axis": {"tickCount": 5, "minExtent": 50, "maxExtent": 50}});
@@ -99,8 +101,10 @@ pub(crate) fn overlay(report: &OverlayReport) -> Option<Chart> {
         id: "overlay".to_owned(),
         title: "The schemes over the same time".to_owned(),
         sentence:
-            "A scheme's lines end when its transfer is complete; an upright line is the end of its startup. The panels below show what it sends for that: how much \
-            is in flight, and how long the queue gets. Press a scheme to hide or show its lines."
+            "A scheme's lines end when the receiver has everything; what the sender knows of that is half a round trip \
+            old, so its last acknowledgements are still missing. An upright line is the end of its startup. The panels \
+            below show what it sends for that: how much is in flight, and how long the queue gets. Press a scheme to \
+            hide or show its lines."
                 .to_owned(),
         aria: "Acknowledged bytes, bytes in flight, cwnd, pacing rate and queue of each scheme over time".to_owned(),
         mode: "stack",

@@ -286,15 +286,18 @@ fn show(
         let text = serde_json::to_string_pretty(summary).map_err(|error| Failure::Other(error.to_string()))?;
         return output::print(&format!("{text}\n"));
     }
-    let mut text: String =
-        [&summary.answer].into_iter().chain(&summary.answer_notes).map(|line| format!("{line}\n")).collect();
+    let answer = [&summary.answer].into_iter().chain(&summary.answer_notes);
+    let mut text: String = answer.map(|line| output::wrapped(line)).collect();
     text += "\n";
     match published {
         Some(table) => {
             text += &format!("{}\n\n", output::published(&table.cells));
-            text += "In each cell: our speed-up (the paper's), below it our extra losses (the paper's). ";
-            text += "▲ faster, ▼ slower, △▽ within one RTT, ● not significant.\n\n";
-            text += &format!("{}\n", output::checks(&table.checks));
+            text += &output::wrapped(
+                "In each cell: our speed-up (the paper's), below it our extra losses (the paper's). ▲ faster, ▼ slower, \
+                 △▽ within one RTT, ● not significant. Times count from the request and the tests are the paper's, so a \
+                 mark may differ from the answer above.",
+            );
+            text += &format!("\n{}\n", output::checks(&table.checks));
         }
         None => text += &output::cells(&study.plan, summary),
     }

@@ -5,6 +5,7 @@ use flowstart_lab::results::felt::felt;
 use flowstart_lab::results::harm::HarmIn;
 use flowstart_lab::results::summary::Summary;
 use flowstart_lab::spec::application::Felt;
+use flowstart_lab::spec::link::Link;
 use flowstart_lab::study::plan::{AXES, Axis, Cell, Plan};
 use flowstart_report::{Verdict, digits_beside_one};
 
@@ -20,6 +21,9 @@ const NARROW: usize = 80;
 const LONGEST: usize = 24;
 /// The least room for names. Longer names have a line of their own.
 const NAMES: usize = 12;
+
+/// The axis whose value a reader has to know, even if it is the default.
+const ALWAYS: &str = "transport";
 
 /// A column of names, numbers or marks.
 struct Column {
@@ -78,7 +82,7 @@ fn cells_within(plan: &Plan, summary: &Summary, width: usize) -> String {
     }
     if !left_out.is_empty() {
         left_out.reverse();
-        notes.push(format!("not shown: {}", left_out.join(", ")));
+        notes.push(format!("columns left out: {}", left_out.join(", ")));
     }
     if !notes.is_empty() {
         text += &wrapped(&format!("{}; --json and --out have everything", notes.join("; ")));
@@ -191,7 +195,7 @@ fn everywhere(plan: &Plan, all: &[(Cell, &CellSummary)], reps: u32) -> String {
     if let Some((first, _)) = all.first() {
         for axis in in_order().filter(|axis| !is_varied(plan, axis)) {
             let is_default = axis.texts(plan) == axis.keys[0].default.as_slice();
-            if !is_default {
+            if !is_default || axis.name() == ALWAYS {
                 let value = value(plan, axis, first);
                 parts.extend((!value.is_empty()).then(|| format!("{} {value}", title(plan, axis))));
             }
@@ -201,9 +205,20 @@ fn everywhere(plan: &Plan, all: &[(Cell, &CellSummary)], reps: u32) -> String {
         let common = short_names(&axis.texts(plan)).map(|(_, common)| common);
         parts.extend(common.map(|common| format!("{} {common},..", title(plan, axis))));
     }
+    parts.extend(buffer(plan));
     parts.extend(noise(plan));
     parts.push(if reps == 1 { "1 repetition".to_owned() } else { format!("{reps} repetitions") });
     parts.join(", ")
+}
+
+/// The buffer of links that say nothing of theirs. It decides how much a fast start may lose.
+fn buffer(plan: &Plan) -> Option<String> {
+    // A preset, which begins with its name, is listed with its buffer.
+    let is_preset = |text: &str| !text.split(',').next().is_some_and(|first| first.contains('='));
+    let says = |link: &Link| is_preset(&link.text) || link.text.contains("buffer=");
+    let first = plan.links.first()?.buffer;
+    let is_same = plan.links.iter().all(|link| !says(link) && link.buffer == first);
+    is_same.then(|| format!("buffer {first}"))
 }
 
 /// The noise of the hosts, if it is the same on all links: what makes repetitions differ.
@@ -228,6 +243,8 @@ fn metrics(plan: &Plan, shown: &[(Cell, &CellSummary)]) -> Vec<Column> {
     let time = match &felt_by[..] {
         [] => "FCT ms",
         all if all.iter().all(|felt| *felt == Felt::Start) => "first\npicture ms",
+        all if all.iter().all(|felt| *felt == Felt::Completion) => "page ms",
+        all if all.iter().all(|felt| *felt == Felt::Objects) => "mean\nchunk ms",
         _ if videos => "page, chunk or\nfirst picture ms",
         _ => "page or mean\nchunk ms",
     };
@@ -239,8 +256,6 @@ fn metrics(plan: &Plan, shown: &[(Cell, &CellSummary)]) -> Vec<Column> {
     if shown.iter().any(|(_, row)| row.failed > 0) {
         columns.push(column("failed", true, &|_, row| row.failed.to_string()));
     }
-    columns.push(column("lost %", true, &|_, row| in_percent(row.lost_share.mean)));
-    columns.push(column("sent\ntwice %", true, &|_, row| in_percent(mean(row, "inflation"))));
     if shown.iter().any(|(_, row)| row.others.is_some()) {
         let measure = HarmIn::of(plan);
         let in_table = |row: &CellSummary| measure.mean(row);
@@ -251,6 +266,8 @@ fn metrics(plan: &Plan, shown: &[(Cell, &CellSummary)]) -> Vec<Column> {
             HarmIn::Goodput => column("others\n- Mbit", true, &|_, row| number(in_table(row), 1)),
         });
     }
+    columns.push(column("lost %", true, &|_, row| in_percent(row.lost_share.mean)));
+    columns.push(column("sent\ntwice %", true, &|_, row| in_percent(mean(row, "inflation"))));
     if videos {
         columns.push(column("stalled ms", true, &|_, row| number(mean(row, "stalled_ms"), 0)));
         columns.push(column("video\nMbit/s", true, &|_, row| number(mean(row, "video_mbps"), 2)));
@@ -323,14 +340,19 @@ mod tests {
         for width in [60, 80, 100, 200] {
             let table = cells_within(&plan, &summary, width);
             assert!(widest(&table) <= width, "{width}:\n{table}");
-            assert!(table.starts_with("everywhere: competitor cubic, size 70KB, 2 repetitions\n"), "{table}");
+            assert!(
+                table
+                    .replace('\n', " ")
+                    .starts_with("everywhere: competitor cubic, transport model-quic, size 70KB, 2 repetitions  "),
+                "{table}"
+            );
             assert!(!table[table.find('\n').unwrap()..].contains("cubic"), "{table}");
             assert!(table.contains("baseline") && table.contains("speed-up"), "{table}");
         }
         let wide = cells_within(&plan, &summary, 200);
-        assert!(wide.contains("- Mbit") && !wide.contains("not shown"), "{wide}");
+        assert!(wide.contains("- Mbit") && !wide.contains("left out"), "{wide}");
         let narrow = cells_within(&plan, &summary, 60).replace('\n', " ");
-        assert!(narrow.contains("not shown: ") && narrow.contains("others - Mbit; --json and --out"), "{narrow}");
+        assert!(narrow.contains("columns left out: ") && narrow.contains("sent twice %; --json and --out"), "{narrow}");
     }
 
     #[test]
@@ -369,7 +391,9 @@ mod tests {
             links[0], links[1]
         ));
         let table = cells_within(&plan, &summary, 120);
-        assert!(table.starts_with("everywhere: size 5KB, scheme slow-start, link rate=20mbit,buffer=50ms,.., 1 rep"));
+        assert!(table.replace('\n', " ").starts_with(
+            "everywhere: transport model-quic, size 5KB, scheme slow-start, link rate=20mbit,buffer=50ms,.., 1 rep"
+        ));
         assert!(table.contains("\nrtt=60ms ") && !table.contains("rtt=60ms,"), "{table}");
     }
 

@@ -28,7 +28,10 @@ pub(super) fn split<'a>(field: &str, text: &'a str) -> Result<(Option<&'a str>, 
     }
     let refused = |problem: String| Err(InputError::new(field, text, problem));
     if names::find(name, &presets).is_some() {
-        return refused(format!("`{name}` is a preset, so it cannot be the name of another link"));
+        return refused(format!(
+            "`{name}` is a preset, so it cannot be the name of another link: choose another name, or change the \
+             preset, as in {name},buffer=1bdp"
+        ));
     }
     let is_allowed = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || "._-".contains(letter);
     let is_name = name.starts_with(|letter: char| letter.is_ascii_lowercase()) && name.chars().all(is_allowed);

@@ -178,7 +178,7 @@ mod tests {
             ("bandwidth=20MHz,mcs=28,layers=3", "use 1, 2 or 4"),
             ("bandwidth=20MHz,layers=2", "the modulation is missing"),
             ("mcs=1", "the bandwidth is missing"),
-            ("", "missing"),
+            ("", "nothing is written"),
         ] {
             let problem = carrier(wrong).unwrap_err();
             assert!(problem.contains(told), "{wrong}: {problem}");
