@@ -70,6 +70,9 @@ enum Command {
     Serve(Box<command::serve::Arguments>),
     /// Get a URL over HTTP/3 and say how long it took.
     Get(command::get::Arguments),
+    /// Pass UDP datagrams through a link of the lab, in real time.
+    #[cfg(target_os = "linux")]
+    Relay(command::relay::Arguments),
     /// Measure throughput over QUIC.
     Perf(command::perf::Arguments),
     /// Compare the schemes of real connections by a server's qlog files or metrics.
@@ -99,6 +102,8 @@ fn main() -> ExitCode {
         Command::Oracle(arguments) => command::oracle::main(arguments),
         Command::Serve(arguments) => command::serve::main(arguments),
         Command::Get(arguments) => command::get::main(arguments),
+        #[cfg(target_os = "linux")]
+        Command::Relay(arguments) => command::relay::main(arguments),
         Command::Perf(arguments) => command::perf::main(arguments),
         Command::Analyze(arguments) => command::analyze::main(arguments),
         Command::Validate(arguments) => command::validate::main(arguments),

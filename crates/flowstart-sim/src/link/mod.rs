@@ -208,12 +208,12 @@ impl Link {
     }
 
     /// The time at which the discipline needs a call of [`Link::on_queue_timer`].
-    pub(crate) fn next_queue_timer(&mut self) -> Timestamp {
+    pub fn next_queue_timer(&mut self) -> Timestamp {
         self.queue.as_dyn().next_timer()
     }
 
     /// The discipline's timer has fired. Dropped packets are collected in [`Link::take_dropped`].
-    pub(crate) fn on_queue_timer(&mut self, now: Timestamp) -> Wanted {
+    pub fn on_queue_timer(&mut self, now: Timestamp) -> Wanted {
         let in_service = self.in_service.map(|sending| Bytes::new(u64::from(sending.size)));
         let mut context = QueueContext { now, in_service, rng: &mut self.queue_rng, dropped: &mut self.dropped };
         self.queue.as_dyn().on_timer(&mut context);

@@ -10,6 +10,8 @@ pub(crate) mod list;
 pub(crate) mod man;
 pub(crate) mod oracle;
 pub(crate) mod perf;
+#[cfg(target_os = "linux")]
+pub(crate) mod relay;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod serve;

@@ -1,0 +1,178 @@
+//! One direction of a link, which a host's clock drives.
+//!
+//! The link is the simulator's own. Its events happen at the times that it asked for, in their order, even if the host
+//! looks later: so departures follow from arrivals alone, as in the simulator, and a late host sends late without
+//! changing what waits, what is dropped and in which order.
+
+use flowstart_core::aqm::EcnCodepoint;
+use flowstart_core::time::Timestamp;
+use flowstart_core::units::Bytes;
+use flowstart_sim::link::{Link, LinkConfig, LinkCounters, Wanted};
+use slab::Slab;
+
+/// A link with packets of the host.
+#[derive(Debug)]
+pub struct Lane<T> {
+    link: Link,
+    packets: Slab<(T, u32)>,
+    /// Bytes of all packets in the lane.
+    held: u64,
+    service: Option<Timestamp>,
+    arrival: Option<Timestamp>,
+}
+
+impl<T> Lane<T> {
+    /// An empty lane. `index` separates its random processes from those of other lanes with this seed.
+    pub fn new(config: &LinkConfig, seed: u64, index: u64) -> Self {
+        Self { link: Link::new(config, seed, index), packets: Slab::new(), held: 0, service: None, arrival: None }
+    }
+
+    /// A packet of `size` bytes arrives now. Call [`Lane::advance`] with this time before. Packets that are dropped for
+    /// it, it may be one of them, are freed. ECN is not marked: the packet counts as one of a transport without it.
+    pub fn enqueue(&mut self, now: Timestamp, packet: T, size: u32, flow: u32) {
+        let place = self.packets.insert((packet, size));
+        self.held += u64::from(size);
+        let Ok(handle) = u32::try_from(place) else {
+            self.free(place);
+            return;
+        };
+        let wanted = self.link.enqueue(now, handle, size, flow, EcnCodepoint::NotEct);
+        self.want(wanted);
+        self.free_dropped();
+    }
+
+    /// When something happens next; `None` in an empty lane.
+    pub fn next_event(&mut self) -> Option<Timestamp> {
+        [self.service, self.arrival, self.timer()].into_iter().flatten().min()
+    }
+
+    fn timer(&mut self) -> Option<Timestamp> {
+        Some(self.link.next_queue_timer()).filter(|timer| *timer != Timestamp::NEVER)
+    }
+
+    /// Everything up to `now` happens. `deliver` gets the packets that have crossed the link.
+    pub fn advance(&mut self, now: Timestamp, mut deliver: impl FnMut(T)) {
+        while let Some(next) = self.next_event().filter(|next| *next <= now) {
+            if self.arrival == Some(next) {
+                let (handle, following) = self.link.arrive();
+                self.arrival = following;
+                if let Some(packet) = handle.and_then(|handle| self.free(handle as usize)) {
+                    deliver(packet);
+                }
+            } else if self.service == Some(next) {
+                self.service = None;
+                let (departure, wanted) = self.link.finish_service(next);
+                if let Some(departure) = departure.filter(|departure| departure.lost) {
+                    self.free(departure.handle as usize);
+                }
+                self.want(wanted);
+            } else {
+                let wanted = self.link.on_queue_timer(next);
+                self.want(wanted);
+            }
+            self.free_dropped();
+        }
+    }
+
+    fn want(&mut self, wanted: Wanted) {
+        self.service = wanted.service.or(self.service);
+        self.arrival = wanted.arrival.or(self.arrival);
+    }
+
+    fn free(&mut self, place: usize) -> Option<T> {
+        let (packet, size) = self.packets.try_remove(place)?;
+        self.held -= u64::from(size);
+        Some(packet)
+    }
+
+    fn free_dropped(&mut self) {
+        while let Some((packet, _)) = self.link.take_dropped() {
+            self.free(packet.handle as usize);
+        }
+    }
+
+    /// Bytes of all packets that wait, are sent or are on the wire.
+    pub fn held(&self) -> Bytes {
+        Bytes::new(self.held)
+    }
+
+    /// What the link has counted.
+    pub fn counters(&self) -> &LinkCounters {
+        self.link.counters()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use flowstart_core::aqm::{QueueConfig, QueueLimit, codel, pie};
+    use flowstart_core::time::Duration;
+    use flowstart_core::units::Rate;
+    use flowstart_sim::link::wire::{Jitter, LossModel};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn config(queue: QueueConfig, packets: u64) -> LinkConfig {
+        let limit = QueueLimit { packets: Some(packets), ..QueueLimit::default() };
+        LinkConfig { limit, queue, ..LinkConfig::new(Rate::from_mbit(12), Duration::from_millis(20)) }
+    }
+
+    fn at(micros: u64) -> Timestamp {
+        Timestamp::from_nanos(micros * 1000)
+    }
+
+    /// Which packets arrive, for arrivals at these times, when the host looks after each of `looks`.
+    fn crossed(config: &LinkConfig, arrivals: &[u64], looks: &[u64]) -> Vec<usize> {
+        let mut lane = Lane::new(config, 7, 0);
+        let mut out = Vec::new();
+        let mut events: Vec<(u64, Option<usize>)> = arrivals.iter().copied().zip((0..).map(Some)).collect();
+        events.extend(looks.iter().map(|look| (*look, None)));
+        events.sort();
+        for (micros, packet) in events {
+            lane.advance(at(micros), |packet| out.push(packet));
+            if let Some(packet) = packet {
+                lane.enqueue(at(micros), packet, 1500, 0);
+            }
+        }
+        lane.advance(at(1_000_000_000), |packet| out.push(packet));
+        assert_eq!((lane.held(), lane.packets.len()), (Bytes::ZERO, 0), "nothing is left behind");
+        out
+    }
+
+    #[test]
+    fn packets_wait_for_each_other_and_the_buffer_is_finite() {
+        let config = config(QueueConfig::defaults().remove(0), 2);
+        let mut lane = Lane::new(&config, 1, 0);
+        // One is sent, two wait, the fourth is dropped.
+        for packet in 0..4 {
+            lane.enqueue(at(0), packet, 1500, 0);
+        }
+        assert_eq!(lane.held(), Bytes::new(4500));
+        let mut arrived = Vec::new();
+        for millis in [20, 21, 22, 23] {
+            lane.advance(at(millis * 1000), |packet| arrived.push((millis, packet)));
+        }
+        assert_eq!(arrived, [(21, 0), (22, 1), (23, 2)]);
+        assert_eq!(lane.counters().dropped, 1);
+        assert_eq!(lane.next_event(), None);
+    }
+
+    proptest! {
+        #[test]
+        fn it_does_not_matter_when_the_host_looks(
+            gaps in prop::collection::vec(0_u64..2000, 1..200), looks in prop::collection::vec(0_u64..400_000, 0..100),
+            which in 0..3,
+        ) {
+            let queue = match which {
+                0 => QueueConfig::defaults().remove(0),
+                1 => QueueConfig::CoDel(codel::Config::default()),
+                _ => QueueConfig::Pie(pie::Config::default()),
+            };
+            let jitter = Jitter { amplitude: Duration::from_millis(2), step: Duration::from_millis(1) };
+            let loss = LossModel::Independent { probability: 0.05 };
+            let config = LinkConfig { jitter: Some(jitter), loss: Some(loss), ..config(queue, 20) };
+            let arrivals: Vec<u64> = gaps.iter().scan(0, |time, gap| { *time += gap; Some(*time) }).collect();
+            prop_assert_eq!(crossed(&config, &arrivals, &looks), crossed(&config, &arrivals, &[]));
+        }
+    }
+}

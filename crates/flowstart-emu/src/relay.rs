@@ -1,0 +1,331 @@
+//! UDP datagrams through a link in each direction: clients send to the relay as if it were the server.
+//!
+//! One thread sleeps until a datagram or an event of a lane comes, with the kernel's high-resolution timers. What a host
+//! adds is how late it wakes, usually less than 0.1 ms; [`Told::latest`] says the worst.
+
+use std::collections::HashMap;
+use std::io::{self, ErrorKind};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration as StdDuration, Instant};
+
+use flowstart_core::time::{Duration, Timestamp};
+use flowstart_core::units::Bytes;
+use flowstart_sim::link::{LinkConfig, LinkCounters};
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::prctl::set_timerslack;
+use nix::sys::socket::{setsockopt, sockopt::RcvBuf, sockopt::SndBuf};
+use nix::sys::time::TimeSpec;
+
+use crate::lane::Lane;
+
+/// Clients at a time; datagrams of further ones are dropped.
+const CLIENTS: usize = 1024;
+/// A client that was silent for so long is forgotten.
+const SILENCE: Duration = Duration::from_millis(60_000);
+/// What may be in the relay at a time, whatever the links allow.
+const HELD: Bytes = Bytes::new(256_000_000);
+/// Buffers of the sockets: what arrives while this host does something else.
+const SOCKET_BUFFER: usize = 4 << 20;
+/// Largest datagram.
+const LARGEST: usize = 65_536;
+/// Datagrams that are read from a socket before the lanes are looked at again.
+const READ: usize = 64;
+/// How long nobody looks at whether the relay is to end.
+const NAP: StdDuration = StdDuration::from_millis(50);
+
+/// A relay's configuration.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Where clients send; port 0 is any free one.
+    pub listen: SocketAddr,
+    /// The server.
+    pub to: SocketAddr,
+    /// The link from the server to clients.
+    pub down: LinkConfig,
+    /// The link from clients to the server.
+    pub up: LinkConfig,
+    /// The seed of the links' random processes.
+    pub seed: u64,
+}
+
+/// Why a relay does not work.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RelayError {
+    /// The address for clients cannot be used.
+    #[error("{address}: {cause}")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// Why.
+        #[source]
+        cause: io::Error,
+    },
+    /// The system refuses to wait for datagrams.
+    #[error("waiting for datagrams: {0}")]
+    Wait(#[source] io::Error),
+}
+
+/// What happened.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Told {
+    /// The link to clients.
+    pub down: LinkCounters,
+    /// The link to the server.
+    pub up: LinkCounters,
+    /// Datagrams of clients that were too many, or beyond the memory.
+    pub refused: u64,
+    /// Datagrams that the system did not take.
+    pub unsent: u64,
+    /// The longest time by which an event was late.
+    pub latest: Duration,
+}
+
+/// A datagram on its way.
+#[derive(Debug)]
+struct Datagram {
+    bytes: Vec<u8>,
+    client: SocketAddr,
+}
+
+/// A client's socket towards the server.
+#[derive(Debug)]
+struct Client {
+    socket: UdpSocket,
+    flow: u32,
+    heard: Timestamp,
+}
+
+/// A relay that listens.
+#[derive(Debug)]
+pub struct Relay {
+    socket: UdpSocket,
+    address: SocketAddr,
+    to: SocketAddr,
+    down: Lane<Datagram>,
+    up: Lane<Datagram>,
+    clients: HashMap<SocketAddr, Client>,
+    flows: u32,
+    began: Instant,
+    /// Buffers to be used again.
+    spare: Vec<Vec<u8>>,
+    told: Told,
+}
+
+/// A socket of this address that never blocks.
+fn bound(address: SocketAddr) -> io::Result<UdpSocket> {
+    let socket = UdpSocket::bind(address)?;
+    socket.set_nonblocking(true)?;
+    // The system may allow less.
+    let _ = setsockopt(&socket, RcvBuf, &SOCKET_BUFFER);
+    let _ = setsockopt(&socket, SndBuf, &SOCKET_BUFFER);
+    Ok(socket)
+}
+
+/// Headers of IP and UDP, which a link carries, too.
+fn headers(address: SocketAddr) -> u32 {
+    if address.is_ipv4() { 28 } else { 48 }
+}
+
+impl Relay {
+    /// Listens.
+    ///
+    /// # Errors
+    ///
+    /// [`RelayError::Listen`].
+    pub fn bind(config: &Config) -> Result<Self, RelayError> {
+        let unusable = |cause| RelayError::Listen { address: config.listen, cause };
+        let socket = bound(config.listen).map_err(unusable)?;
+        Ok(Self {
+            address: socket.local_addr().map_err(unusable)?,
+            socket,
+            to: config.to,
+            down: Lane::new(&config.down, config.seed, 0),
+            up: Lane::new(&config.up, config.seed, 1),
+            clients: HashMap::new(),
+            flows: 0,
+            began: Instant::now(),
+            spare: Vec::new(),
+            told: Told::default(),
+        })
+    }
+
+    /// Where clients send.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// What happened so far.
+    pub fn told(&self) -> Told {
+        Told { down: self.down.counters().clone(), up: self.up.counters().clone(), ..self.told.clone() }
+    }
+
+    /// Relays until `stop` is set.
+    ///
+    /// # Errors
+    ///
+    /// [`RelayError::Wait`].
+    pub fn run(&mut self, stop: &AtomicBool) -> Result<(), RelayError> {
+        // A timer otherwise fires up to 50 us late, to wake the processor less often.
+        let _ = set_timerslack(1);
+        let mut buffer = vec![0; LARGEST];
+        while !stop.load(Ordering::Relaxed) {
+            let now = self.now();
+            self.advance(now);
+            self.wait()?;
+            self.read(&mut buffer);
+        }
+        Ok(())
+    }
+
+    fn now(&self) -> Timestamp {
+        Timestamp::from_nanos(u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX))
+    }
+
+    /// Sends what has crossed a link by now.
+    fn advance(&mut self, now: Timestamp) {
+        if let Some(due) = [self.down.next_event(), self.up.next_event()].into_iter().flatten().min() {
+            self.told.latest = self.told.latest.max(now.since(due));
+        }
+        let Self { socket, down, up, clients, spare, told, .. } = self;
+        let mut sent = |result: io::Result<usize>, bytes: Vec<u8>| {
+            told.unsent += u64::from(result.is_err());
+            spare.push(bytes);
+        };
+        down.advance(now, |Datagram { bytes, client }| sent(socket.send_to(&bytes, client), bytes));
+        up.advance(now, |Datagram { bytes, client }| {
+            let Some(client) = clients.get(&client) else { return };
+            sent(client.socket.send(&bytes), bytes);
+        });
+    }
+
+    /// Waits for a datagram, for the next event, or for a moment.
+    fn wait(&mut self) -> Result<(), RelayError> {
+        let next = [self.down.next_event(), self.up.next_event()].into_iter().flatten().min();
+        let left = next.map_or(NAP, |next| StdDuration::from_nanos(next.since(self.now()).as_nanos()).min(NAP));
+        let sockets = std::iter::once(&self.socket).chain(self.clients.values().map(|client| &client.socket));
+        let mut ready: Vec<PollFd<'_>> = sockets.map(|socket| PollFd::new(socket.as_fd(), PollFlags::POLLIN)).collect();
+        match ppoll(&mut ready, Some(TimeSpec::from_duration(left)), None) {
+            Ok(_) | Err(Errno::EINTR) => Ok(()),
+            Err(errno) => Err(RelayError::Wait(errno.into())),
+        }
+    }
+
+    /// Takes what has arrived.
+    fn read(&mut self, buffer: &mut [u8]) {
+        for _ in 0..READ {
+            let Ok((length, from)) = self.socket.recv_from(buffer) else { break };
+            let now = self.now();
+            self.advance(now);
+            if let Some(flow) = self.client(from, now) {
+                self.take(false, &buffer[..length], from, flow, now);
+            } else {
+                self.told.refused += 1;
+            }
+        }
+        let mut answers: Vec<(SocketAddr, u32)> = Vec::with_capacity(self.clients.len());
+        answers.extend(self.clients.iter().map(|(address, client)| (*address, client.flow)));
+        for (address, flow) in answers {
+            for _ in 0..READ {
+                let Some(client) = self.clients.get(&address) else { break };
+                let length = match client.socket.recv(buffer) {
+                    Ok(length) => length,
+                    // The server's host said that nobody listens; the next datagram may find somebody.
+                    Err(error) if error.kind() == ErrorKind::ConnectionRefused => continue,
+                    Err(_) => break,
+                };
+                let now = self.now();
+                self.advance(now);
+                self.take(true, &buffer[..length], address, flow, now);
+            }
+        }
+    }
+
+    /// Puts a datagram on a link.
+    fn take(&mut self, is_down: bool, datagram: &[u8], client: SocketAddr, flow: u32, now: Timestamp) {
+        if self.down.held() + self.up.held() > HELD {
+            self.told.refused += 1;
+            return;
+        }
+        let mut bytes = self.spare.pop().unwrap_or_default();
+        bytes.clear();
+        bytes.extend_from_slice(datagram);
+        let size = datagram.len() as u32 + headers(client);
+        let lane = if is_down { &mut self.down } else { &mut self.up };
+        lane.enqueue(now, Datagram { bytes, client }, size, flow);
+    }
+
+    /// The flow of this client, which gets a socket when it comes.
+    fn client(&mut self, address: SocketAddr, now: Timestamp) -> Option<u32> {
+        if let Some(client) = self.clients.get_mut(&address) {
+            client.heard = now;
+            return Some(client.flow);
+        }
+        if self.clients.len() >= CLIENTS {
+            self.clients.retain(|_, client| now.since(client.heard) < SILENCE);
+            if self.clients.len() >= CLIENTS {
+                return None;
+            }
+        }
+        let any = if self.to.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+        let socket = bound(SocketAddr::new(any, 0)).ok()?;
+        socket.connect(self.to).ok()?;
+        self.flows = self.flows.wrapping_add(1);
+        self.clients.insert(address, Client { socket, flow: self.flows, heard: now });
+        Some(self.flows)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use flowstart_core::units::Rate;
+
+    use super::*;
+
+    #[test]
+    fn datagrams_cross_both_links_in_order_and_in_time() {
+        let server = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let link = LinkConfig::new(Rate::from_mbit(8), Duration::from_millis(30));
+        let config = Config {
+            listen: "127.0.0.1:0".parse().unwrap(),
+            to: server.local_addr().unwrap(),
+            down: link.clone(),
+            up: LinkConfig::new(Rate::from_mbit(1000), Duration::from_millis(30)),
+            seed: 1,
+        };
+        let mut relay = Relay::bind(&config).unwrap();
+        let (address, stop) = (relay.address(), Arc::new(AtomicBool::new(false)));
+        let running = std::thread::spawn({
+            let stop = stop.clone();
+            move || relay.run(&stop).map(|()| relay.told())
+        });
+        let answering = std::thread::spawn(move || {
+            let mut buffer = [0; 2000];
+            let (length, from) = server.recv_from(&mut buffer).unwrap();
+            assert_eq!(&buffer[..length], b"question");
+            for number in 0..50_u8 {
+                server.send_to(&[number; 972], from).unwrap();
+            }
+        });
+        let client = UdpSocket::bind("127.0.0.1:0").unwrap();
+        client.set_read_timeout(Some(StdDuration::from_secs(20))).unwrap();
+        let began = Instant::now();
+        client.send_to(b"question", address).unwrap();
+        let mut buffer = [0; 2000];
+        for number in 0..50_u8 {
+            let (length, from) = client.recv_from(&mut buffer).unwrap();
+            assert_eq!((length, buffer[0], from), (972, number, address));
+            // 60 ms, and 1 ms for each 1000 bytes on the wire.
+            assert!(began.elapsed() >= StdDuration::from_millis(60 + 1 + u64::from(number)));
+        }
+        answering.join().unwrap();
+        stop.store(true, Ordering::Relaxed);
+        let told = running.join().unwrap().unwrap();
+        assert_eq!((told.down.departed, told.up.departed, told.refused), (50, 1, 0));
+    }
+}

@@ -1,0 +1,144 @@
+//! `flowstart relay`.
+
+use std::net::SocketAddr;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use clap::Args;
+use flowstart_core::time::Duration;
+use flowstart_emu::relay::{Config, Relay, RelayError, Told};
+use flowstart_lab::spec::aqm::Aqm;
+use flowstart_lab::spec::link::Link;
+use flowstart_sim::link::LinkCounters;
+use serde_json::{Value, json};
+
+use crate::failure::Failure;
+use crate::output::print;
+use crate::quic::socket_address;
+
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  flowstart relay --link dsl-fast --listen 127.0.0.1:4434 --to 127.0.0.1:4433
+  flowstart relay --link rate=20mbit,rtt=80ms,buffer=1bdp,loss=0.1% \\
+    --aqm fq-codel --listen 0.0.0.0:4434 --to 192.0.2.7:443
+
+Clients send to the address of --listen as if it were the server. What the server sends crosses the link with its AQM, \
+what clients send crosses the way back (up_rate, up_buffer). Both are the links of compare and run, in real time, \
+without privileges; `flowstart list links` and `list link-options` say what there is. Datagrams count with the headers \
+of IP and UDP. Hosts are the real ones, so keys about hosts, routers and hints are refused. ECN is not marked: an AQM \
+drops. SIGINT and SIGTERM end the relay, which then says what it counted.")]
+pub(crate) struct Arguments {
+    /// The link: a preset, a preset with keys, or keys (list links, list link-options).
+    #[arg(long)]
+    link: String,
+    /// The queue discipline of the link to clients (list aqms).
+    #[arg(long, default_value = "taildrop")]
+    aqm: String,
+    /// Where clients send, ADDRESS:PORT; port 0 is any free one.
+    #[arg(long, value_name = "ADDRESS", value_parser = socket_address)]
+    listen: SocketAddr,
+    /// The server, ADDRESS:PORT.
+    #[arg(long, value_name = "ADDRESS", value_parser = socket_address)]
+    to: SocketAddr,
+    /// Seed of loss, jitter and of the queue's random numbers.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// The address and the counts as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Arguments {
+    fn config(&self) -> Result<Config, Failure> {
+        let here = std::path::Path::new(".");
+        let link = Link::parse("--link", &self.link, here).map_err(|error| Failure::Input(error.to_string()))?;
+        let aqm = Aqm::parse("--aqm", &self.aqm).map_err(|error| Failure::Input(error.to_string()))?.value;
+        if aqm == Aqm::Oracle {
+            return Err(Failure::Input("--aqm oracle: only a simulator knows every window".into()));
+        }
+        // The simulator's hosts and routers, which have no counterpart here.
+        let elsewhere = [
+            ("access_rate", link.access_rate.as_mbit() < ACCESS_MBIT),
+            ("access_delay", link.access_delay > Duration::ZERO),
+            ("access_jitter", link.access_jitter.is_some()),
+            ("hops", link.hops > 1),
+            ("hint", link.hint.is_some()),
+            ("hint_steps", link.hint_grid.is_some()),
+            ("quick_start", link.routers.is_some()),
+            ("scone", link.advising.is_some()),
+            ("xcp", link.xcp),
+            ("pep", link.proxy.is_some()),
+            ("trace_start", link.trace_start_varies),
+        ];
+        if let Some((key, _)) = elsewhere.into_iter().find(|(_, is_set)| *is_set) {
+            let allowed = if key == "access_rate" { "; access_rate=10gbit leaves it out" } else { "" };
+            return Err(Failure::Input(format!("--link `{}`: a relay has no {key}{allowed}", self.link)));
+        }
+        let (down, up) = link.hop(&aqm.config());
+        Ok(Config { listen: self.listen, to: self.to, down, up, seed: self.seed })
+    }
+}
+
+/// Hosts' links that no transfer notices: the default.
+const ACCESS_MBIT: f64 = 10_000.0;
+
+pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let mut relay = Relay::bind(&arguments.config()?).map_err(|error| failure(&error))?;
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+        signal_hook::flag::register(signal, stop.clone())
+            .map_err(|error| Failure::Other(format!("signals cannot be received: {error}")))?;
+    }
+    let address = relay.address();
+    print(&if arguments.json {
+        format!("{}\n", json!({ "listening": address.to_string(), "to": arguments.to.to_string() }))
+    } else {
+        format!("relaying from {address} to {}\n", arguments.to)
+    })?;
+    let ended = relay.run(&stop).map_err(|error| failure(&error));
+    let told = relay.told();
+    if arguments.json {
+        print(&format!("{}\n", as_json(&told)))?;
+    } else {
+        tell!("{}", in_words(&told));
+    }
+    ended.map(|()| ExitCode::SUCCESS)
+}
+
+fn failure(error: &RelayError) -> Failure {
+    Failure::Other(error.to_string())
+}
+
+fn in_words(told: &Told) -> String {
+    let of = |name: &str, counters: &LinkCounters| {
+        let LinkCounters { departed, dropped, lost, max_waiting, .. } = counters;
+        format!("{name}: {departed} datagrams, {dropped} dropped, {lost} lost, at most {max_waiting} waited")
+    };
+    let latest = told.latest.as_millis_f64();
+    let mut text = format!("{}; {}; at most {latest:.1} ms late", of("to clients", &told.down), of("back", &told.up));
+    if told.refused + told.unsent > 0 {
+        text += &format!("; {} refused, {} not taken by the system", told.refused, told.unsent);
+    }
+    text
+}
+
+fn as_json(told: &Told) -> Value {
+    let of = |counters: &LinkCounters| {
+        json!({
+            "departed": counters.departed,
+            "departed_bytes": counters.departed_bytes,
+            "dropped": counters.dropped,
+            "lost": counters.lost,
+            "max_waiting": counters.max_waiting,
+        })
+    };
+    json!({
+        "down": of(&told.down),
+        "up": of(&told.up),
+        "refused": told.refused,
+        "unsent": told.unsent,
+        "max_late_ms": told.latest.as_millis_f64(),
+    })
+}

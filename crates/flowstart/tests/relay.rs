@@ -1,0 +1,94 @@
+//! `flowstart relay`: a link of the lab between a real server and a real client.
+
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
+
+mod server;
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, Command as Program, Stdio};
+
+use predicates::prelude::*;
+use serde_json::Value;
+use server::{Server, flowstart};
+
+/// A relay in front of a server.
+struct Relay {
+    child: Child,
+    address: String,
+}
+
+impl Relay {
+    fn start(server: &Server, options: &[&str]) -> Self {
+        let to = server.url.strip_prefix("https://").unwrap();
+        let mut child = Program::new(assert_cmd::cargo::cargo_bin("flowstart"))
+            .args(["relay", "--listen", "127.0.0.1:0", "--to", to, "--json"])
+            .args(options)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::with_capacity(1, child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        let told: Value = serde_json::from_str(&line).unwrap();
+        Self { address: told["listening"].as_str().unwrap().to_owned(), child }
+    }
+
+    /// Ends it; what it counted.
+    fn end(mut self) -> Value {
+        let ended = Program::new("kill").args(["-TERM", &self.child.id().to_string()]).status().unwrap();
+        assert!(ended.success() && self.child.wait().unwrap().success());
+        let mut told = String::new();
+        self.child.stdout.as_mut().unwrap().read_to_string(&mut told).unwrap();
+        serde_json::from_str(&told).unwrap()
+    }
+}
+
+fn timings(relay: &Relay, path: &str) -> Value {
+    let url = format!("https://{}{path}", relay.address);
+    let got = flowstart().args(["get", "--insecure", "--json", &url]).assert().success();
+    serde_json::from_slice(&got.get_output().stdout).unwrap()
+}
+
+#[test]
+fn a_transfer_takes_as_long_as_its_link_says() {
+    let server = Server::self_signed(&["--startup", "slow-start"]);
+    let relay = Relay::start(&server, &["--link", "rate=10mbit,rtt=100ms,buffer=200ms"]);
+    let got = timings(&relay, "/generate/500KB");
+    // Two round trips at least, and 500 KB and its headers at 10 Mbit/s are 400 ms and more.
+    assert!(got["fct_ms"].as_f64().unwrap() >= 600.0, "{got}");
+    assert!(got["handshake_ms"].as_f64().unwrap() >= 100.0);
+    let told = relay.end();
+    let bytes = told["down"]["departed_bytes"].as_u64().unwrap();
+    assert!((500_000..700_000).contains(&bytes) && told["refused"] == 0, "{told}");
+}
+
+#[test]
+fn what_the_queue_drops_and_the_wire_loses_is_counted() {
+    let server = Server::self_signed(&["--startup", "slow-start"]);
+    let relay = Relay::start(&server, &["--link", "rate=10mbit,rtt=40ms,buffer=4pkt,loss=0.5%", "--aqm", "codel"]);
+    assert_eq!(timings(&relay, "/generate/3MB")["bytes"], 3_000_000);
+    let told = relay.end();
+    let of = |name: &str| told["down"][name].as_u64().unwrap();
+    assert!(of("dropped") > 0 && of("lost") > 0 && of("max_waiting") <= 4, "{told}");
+}
+
+#[test]
+fn keys_that_a_relay_does_not_have_are_refused() {
+    let relay = |options: &[&str]| {
+        let mut relay = flowstart();
+        relay.args(["relay", "--listen", "127.0.0.1:0", "--to", "127.0.0.1:9"]).args(options).assert().code(2)
+    };
+    for key in ["quick_start=target", "hint=5mbit", "hops=2", "access_delay=1ms", "pep=integrated", "xcp=on"] {
+        let refused = relay(&["--link", &format!("rate=10mbit,rtt=500ms,{key}")]);
+        let name = key.split('=').next().unwrap().to_owned();
+        refused.stderr(predicate::str::contains(format!("a relay has no {name}")));
+    }
+    relay(&["--link", "geo"]).stderr(predicate::str::contains("access_rate=10gbit leaves it out"));
+    relay(&["--link", "lte", "--aqm", "oracle"]).stderr(predicate::str::contains("only a simulator"));
+    relay(&["--link", "rate=0,rtt=1ms"]);
+    let taken = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let listen = taken.local_addr().unwrap().to_string();
+    let mut relay = flowstart();
+    relay.args(["relay", "--link", "lte", "--to", "127.0.0.1:9", "--listen", &listen]);
+    relay.assert().code(1).stderr(predicate::str::contains("in use"));
+}
