@@ -4,8 +4,8 @@ RESULTS := results/$(shell date +%Y%m%d-%H%M%S)
 FLOWSTART := target/release/flowstart
 FUZZ_SECONDS ?= 60
 
-.PHONY: run test lint same-results bench bench-quic bench-report load interop browser fuzz study study-predict record
-.PHONY: full setup
+.PHONY: run test lint same-results bench bench-quic bench-report load parity interop browser fuzz study study-predict
+.PHONY: record full setup
 
 # The Blitzstart paper's Table 1, all cells with fewer repetitions, on the terminal and as an HTML report.
 run: setup
@@ -37,7 +37,7 @@ record: setup
 # Predict, benchmarks, load, and other programs' QUIC. A day on two cores; what it prints stays in results/.
 full:
 	mkdir -p $(RESULTS)
-	for part in record study-predict bench bench-quic bench-report load interop fuzz; do \
+	for part in record study-predict bench bench-quic bench-report load parity interop fuzz; do \
 		$(MAKE) $$part > $(RESULTS)/$$part.txt 2>&1 && echo "$$part: done" || { echo "$$part: FAILED"; failed=1; }; \
 	done; echo "see $(RESULTS)"; [ -z "$$failed" ]
 
@@ -55,6 +55,11 @@ bench-quic: setup
 # Two thousand connections at once: times of handshakes, and memory beside what `--connection-memory` states.
 load: setup
 	cargo test --release --locked -p flowstart --test load -- --ignored --nocapture --test-threads 1
+
+# Completion times over sockets beside those in virtual time: every scheme that noq can run, four links, three sizes.
+parity: setup
+	cargo build --release --locked -p flowstart
+	FLOWSTART=$(FLOWSTART) scripts/parity 3
 
 # CPU time and memory of comparisons with --out as a ratio to those without.
 bench-report: setup

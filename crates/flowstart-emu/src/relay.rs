@@ -1,7 +1,7 @@
 //! UDP datagrams through a link in each direction: clients send to the relay as if it were the server.
 //!
-//! One thread sleeps until a datagram or an event of a lane comes, with the kernel's high-resolution timers. What a host
-//! adds is how late it wakes, usually less than 0.1 ms; [`Told::latest`] says the worst.
+//! One thread sleeps until a datagram or an event of a lane comes, with the kernel's high-resolution timers. What a
+//! host adds is how late it wakes, usually less than 0.1 ms; [`Told::latest`] says the worst.
 
 use std::collections::HashMap;
 use std::io::{self, ErrorKind};

@@ -8,6 +8,7 @@
 //! |---|---|
 //! | the adapter for noq, and the limits of that host | [`noq`] |
 //! | factories of controllers | [`factory`] |
+//! | timers for noq that are fine enough for launches | `runtime` |
 //! | the adapter for quinn, and the limits of that host | `quinn` |
 //! | the exchange between an application and its controller | [`flow`] |
 //! | clients' hints about their path, and a server's trust in them | [`hint`] |
@@ -40,6 +41,8 @@ pub mod noq;
 pub mod qlog;
 #[cfg(feature = "quinn")]
 pub mod quinn;
+#[cfg(feature = "runtime")]
+pub mod runtime;
 #[cfg(feature = "noq")]
 pub mod session;
 #[cfg(feature = "noq")]

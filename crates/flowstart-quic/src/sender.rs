@@ -451,11 +451,13 @@ impl Sender {
         path.handshake_rtt = self.rtt.min();
         let position = self.sent.last_position();
         self.controller.on_sent_before_launch(position);
-        self.flow.launched(self.first_path, &self.controller.depends_on(self.now, &path));
+        let used = self.controller.depends_on(self.now, &path);
+        self.flow.launched(self.first_path, &used);
         self.controller.launch(self.now, &path, &self.rtt);
         self.launched_after = Some(position);
         self.publish();
-        self.doubt = Doubt::of(&self.status).filter(|_| self.flow.doubts_handshake());
+        let is_doubted = self.flow.doubts_handshake() && !used.is_empty();
+        self.doubt = Doubt::of(&self.status).filter(|_| is_doubted);
     }
 
     /// Tells the application.

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use flowstart_core::units::Bytes;
+use flowstart_quic::runtime::PreciseRuntime;
 use noq::{TransportConfig, VarInt};
 
 use crate::scheme::Scheme;
@@ -49,7 +50,7 @@ const SOCKET_BUFFER: usize = 4 << 20;
 pub(crate) fn bind(address: SocketAddr, config: Option<noq::ServerConfig>) -> std::io::Result<noq::Endpoint> {
     let socket = std::net::UdpSocket::bind(address)?;
     enlarge(&socket);
-    noq::Endpoint::new(noq::EndpointConfig::default(), config, socket, Arc::new(noq::TokioRuntime))
+    noq::Endpoint::new(noq::EndpointConfig::default(), config, socket, Arc::new(PreciseRuntime))
 }
 
 /// Lets more packets wait than by default. A system that does not allow this drops some under load, and QUIC repeats

@@ -8,7 +8,8 @@
 //!
 //! which is what slow start would make of the window that the launch would have had with the smallest RTT. Until that
 //! window is delivered, the pacing rate is at most that of the launch. If no RTT is smaller than that of the handshake,
-//! nothing changes.
+//! nothing changes. Nothing is held either if the launch depends on nothing that others state: a window of the queued
+//! data is the same for any RTT, and a longer one makes it leave more slowly.
 
 use flowstart_core::time::Duration;
 use flowstart_core::units::{Bytes, Rate};

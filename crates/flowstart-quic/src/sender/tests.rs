@@ -321,9 +321,14 @@ proptest! {
 /// A sender whose client delayed its handshake to `handshake` milliseconds, with a hint of 10 Mbit/s, after a flight of
 /// which the first 10 packets are acknowledged 100 ms after they left, by two frames.
 fn lied_to(handshake: u64, doubts: bool) -> (Sender, Bytes) {
-    let startup = StartupConfig::defaults().into_iter().find(|config| config.name() == "blitzstart").unwrap();
     let hint = Hint { bandwidth: Rate::from_mbit(10), technology: AccessTechnology::Unknown };
-    let path = PathKnowledge { hint: Some(hint), bytes_waiting: Some(Bytes::new(50_000_000)), ..Default::default() };
+    after_a_flight("blitzstart", Some(hint), handshake, doubts)
+}
+
+/// The same for any scheme, and a hint or none.
+fn after_a_flight(scheme: &str, hint: Option<Hint>, handshake: u64, doubts: bool) -> (Sender, Bytes) {
+    let startup = StartupConfig::defaults().into_iter().find(|config| config.name() == scheme).unwrap();
+    let path = PathKnowledge { hint, bytes_waiting: Some(Bytes::new(50_000_000)), ..Default::default() };
     let mut sender = sender(startup, AvoidanceConfig::defaults().swap_remove(1), path);
     if doubts {
         sender.flow.doubt_handshake();
@@ -361,4 +366,18 @@ fn a_client_that_delays_its_handshake_gains_no_window() {
     let (mut honest, launched) = lied_to(100, true);
     assert_eq!(launched, Bytes::new(125_000));
     assert!(honest.answer().window >= launched, "{}", honest.answer().window);
+}
+
+#[test]
+fn a_launch_that_believes_nobody_is_not_doubted() {
+    for scheme in ["rapid-start", "suss", "jump-start"] {
+        for handshake in [100, 3000] {
+            let answer = |doubts| {
+                let (mut sender, launched) = after_a_flight(scheme, None, handshake, doubts);
+                let answer = sender.answer();
+                (launched, answer.window, answer.pacing_rate)
+            };
+            assert_eq!(answer(true), answer(false), "{scheme}, {handshake} ms");
+        }
+    }
 }
