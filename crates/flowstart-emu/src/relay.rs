@@ -110,6 +110,8 @@ pub struct Relay {
     clients: HashMap<SocketAddr, Client>,
     flows: u32,
     began: Instant,
+    /// Clients to whom the server has sent something, and their flows.
+    ready: Vec<(SocketAddr, u32)>,
     /// Buffers to be used again.
     spare: Vec<Vec<u8>>,
     told: Told,
@@ -148,6 +150,7 @@ impl Relay {
             clients: HashMap::new(),
             flows: 0,
             began: Instant::now(),
+            ready: Vec::new(),
             spare: Vec::new(),
             told: Told::default(),
         })
@@ -206,10 +209,18 @@ impl Relay {
     fn wait(&mut self) -> Result<(), RelayError> {
         let next = [self.down.next_event(), self.up.next_event()].into_iter().flatten().min();
         let left = next.map_or(NAP, |next| StdDuration::from_nanos(next.since(self.now()).as_nanos()).min(NAP));
-        let sockets = std::iter::once(&self.socket).chain(self.clients.values().map(|client| &client.socket));
-        let mut ready: Vec<PollFd<'_>> = sockets.map(|socket| PollFd::new(socket.as_fd(), PollFlags::POLLIN)).collect();
-        match ppoll(&mut ready, Some(TimeSpec::from_duration(left)), None) {
-            Ok(_) | Err(Errno::EINTR) => Ok(()),
+        let Self { socket, clients, ready, .. } = self;
+        let sockets = std::iter::once(&*socket).chain(clients.values().map(|client| &client.socket));
+        let mut polled: Vec<PollFd<'_>> =
+            sockets.map(|socket| PollFd::new(socket.as_fd(), PollFlags::POLLIN)).collect();
+        ready.clear();
+        match ppoll(&mut polled, Some(TimeSpec::from_duration(left)), None) {
+            Ok(_) => {
+                let answered = clients.iter().zip(&polled[1..]).filter(|(_, polled)| polled.any() != Some(false));
+                ready.extend(answered.map(|((address, client), _)| (*address, client.flow)));
+                Ok(())
+            }
+            Err(Errno::EINTR) => Ok(()),
             Err(errno) => Err(RelayError::Wait(errno.into())),
         }
     }
@@ -226,9 +237,8 @@ impl Relay {
                 self.told.refused += 1;
             }
         }
-        let mut answers: Vec<(SocketAddr, u32)> = Vec::with_capacity(self.clients.len());
-        answers.extend(self.clients.iter().map(|(address, client)| (*address, client.flow)));
-        for (address, flow) in answers {
+        for place in 0..self.ready.len() {
+            let (address, flow) = self.ready[place];
             for _ in 0..READ {
                 let Some(client) = self.clients.get(&address) else { break };
                 let length = match client.socket.recv(buffer) {

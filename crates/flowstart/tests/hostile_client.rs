@@ -9,7 +9,7 @@ use std::process::{Child, Command as Program, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
-use server::{Server, certificate, connected, flowstart};
+use server::{Server, certificate, connected, field, flowstart};
 
 /// A peer makes too much work (RFC 9114, section 8.1).
 const H3_EXCESSIVE_LOAD: u64 = 0x107;
@@ -29,15 +29,6 @@ fn request(path: &str, fields: &[u8]) -> Vec<u8> {
     let literal = [&[0, 0, 0xd1, 0xd7, 0x50, 9][..], b"localhost", &[0x51, path.len() as u8], path.as_bytes()];
     let fields = [&literal.concat(), fields].concat();
     [&[1, fields.len() as u8], &fields[..]].concat()
-}
-
-/// A field with its name.
-fn field(name: &str, value: &str) -> Vec<u8> {
-    let length = match name.len() {
-        short @ 0..7 => vec![0x20 | short as u8],
-        long => vec![0x27, (long - 7) as u8],
-    };
-    [&length, name.as_bytes(), &[value.len() as u8], value.as_bytes()].concat()
 }
 
 /// How the server ends a connection on which a client sends this on a stream of one or two directions, and no more.

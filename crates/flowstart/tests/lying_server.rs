@@ -11,7 +11,7 @@ use rustls::pki_types::PrivateKeyDer;
 
 mod server;
 
-use server::flowstart;
+use server::{field, flowstart};
 
 /// `:status: 200` in the static table (RFC 9204, appendix A).
 const OK: u8 = 0xc0 | 25;
@@ -29,18 +29,6 @@ fn frame(kind: u8, payload: &[u8]) -> Vec<u8> {
 /// A section of fields without a dynamic table.
 fn headers(fields: &[u8]) -> Vec<u8> {
     frame(1, &[&[0, 0], fields].concat())
-}
-
-/// A field with its name (RFC 9204, section 4.5.6).
-fn field(name: &str, value: &str) -> Vec<u8> {
-    let mut bytes = match name.len() {
-        short @ 0..7 => vec![0x20 | short as u8],
-        long => vec![0x27, (long - 7) as u8],
-    };
-    bytes.extend(name.bytes());
-    bytes.push(value.len() as u8);
-    bytes.extend(value.bytes());
-    bytes
 }
 
 /// Runs `get` with these options against a server that answers each request with these bytes.

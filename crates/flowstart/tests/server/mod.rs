@@ -206,3 +206,15 @@ pub(crate) fn connected<T>(
         Ok(result)
     })
 }
+
+/// A field with its name (RFC 9204, section 4.5.6).
+pub(crate) fn field(name: &str, value: &str) -> Vec<u8> {
+    let mut bytes = match name.len() {
+        short @ 0..7 => vec![0x20 | short as u8],
+        long => vec![0x27, (long - 7) as u8],
+    };
+    bytes.extend(name.bytes());
+    bytes.push(value.len() as u8);
+    bytes.extend(value.bytes());
+    bytes
+}
