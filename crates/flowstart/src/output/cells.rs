@@ -205,10 +205,18 @@ fn everywhere(plan: &Plan, all: &[(Cell, &CellSummary)], reps: u32) -> String {
         let common = short_names(&axis.texts(plan)).map(|(_, common)| common);
         parts.extend(common.map(|common| format!("{} {common},..", title(plan, axis))));
     }
+    parts.extend(avoidance(plan));
     parts.extend(buffer(plan));
     parts.extend(noise(plan));
     parts.push(if reps == 1 { "1 repetition".to_owned() } else { format!("{reps} repetitions") });
     parts.join(", ")
+}
+
+/// The congestion avoidance of transports that nobody chose another for.
+fn avoidance(plan: &Plan) -> Option<String> {
+    let own = plan.transports.first()?.own_avoidance().text;
+    let is_same = plan.avoidances.is_empty() && plan.transports.iter().all(|other| other.own_avoidance().text == own);
+    is_same.then(|| format!("avoidance {own}"))
 }
 
 /// The buffer of links that say nothing of theirs. It decides how much a fast start may lose.
@@ -341,12 +349,12 @@ mod tests {
             let table = cells_within(&plan, &summary, width);
             assert!(widest(&table) <= width, "{width}:\n{table}");
             assert!(
-                table
-                    .replace('\n', " ")
-                    .starts_with("everywhere: competitor cubic, transport model-quic, size 70KB, 2 repetitions  "),
+                table.replace('\n', " ").starts_with(
+                    "everywhere: competitor cubic, transport model-quic, size 70KB, avoidance cubic, 2 repetitions  "
+                ),
                 "{table}"
             );
-            assert!(!table[table.find('\n').unwrap()..].contains("cubic"), "{table}");
+            assert!(!table[table.find("\n\n").unwrap()..].contains("cubic"), "{table}");
             assert!(table.contains("baseline") && table.contains("speed-up"), "{table}");
         }
         let wide = cells_within(&plan, &summary, 200);
@@ -392,7 +400,7 @@ mod tests {
         ));
         let table = cells_within(&plan, &summary, 120);
         assert!(table.replace('\n', " ").starts_with(
-            "everywhere: transport model-quic, size 5KB, scheme slow-start, link rate=20mbit,buffer=50ms,.., 1 rep"
+            "everywhere: transport model-quic, size 5KB, scheme slow-start, link rate=20mbit,buffer=50ms,.., avoidance cubic, 1"
         ));
         assert!(table.contains("\nrtt=60ms ") && !table.contains("rtt=60ms,"), "{table}");
     }

@@ -46,16 +46,33 @@ pub(super) struct Standing<'a> {
 impl<'a> Standing<'a> {
     /// The values of an axis that are compared with its first one, the fastest first.
     pub(super) fn of_axis(plan: &'a Plan, summary: &'a Summary, axis: &'static Axis) -> Vec<Self> {
-        let mut standings: Vec<Self> =
-            (1..axis.length(plan)).filter_map(|place| Self::of(plan, summary, axis, place)).collect();
+        Self::where_true(plan, summary, axis, |_| true)
+    }
+
+    /// Those in the cells that `holds` is true of.
+    pub(super) fn where_true(
+        plan: &'a Plan,
+        summary: &'a Summary,
+        axis: &'static Axis,
+        holds: impl Fn(Cell) -> bool,
+    ) -> Vec<Self> {
+        let of = |place| Self::of(plan, summary, axis, place, &holds);
+        let mut standings: Vec<Self> = (1..axis.length(plan)).filter_map(of).collect();
         standings.sort_by(|a, b| b.middle.total_cmp(&a.middle));
         standings
     }
 
-    fn of(plan: &'a Plan, summary: &'a Summary, axis: &'static Axis, place: usize) -> Option<Self> {
+    fn of(
+        plan: &'a Plan,
+        summary: &'a Summary,
+        axis: &'static Axis,
+        place: usize,
+        holds: impl Fn(Cell) -> bool,
+    ) -> Option<Self> {
         let (mut cells, mut speedups, mut bytes, mut waste, mut twice) = (vec![], vec![], vec![], vec![], vec![]);
         let mut compared = vec![];
-        let own: Vec<Cell> = plan.cells().into_iter().filter(|cell| axis.place(*cell) == place).collect();
+        let own: Vec<Cell> =
+            plan.cells().into_iter().filter(|cell| axis.place(*cell) == place && holds(*cell)).collect();
         for cell in &own {
             let (own, baseline) = (&summary.cells[cell.index], plan.baseline_of(cell)?);
             // Another axis is compared first: such a cell says nothing about this one.
@@ -91,6 +108,11 @@ impl<'a> Standing<'a> {
         };
         standing.verdict = standing.over_all();
         Some(standing)
+    }
+
+    /// Its name and how much sooner it is.
+    pub(super) fn gain(&self) -> String {
+        format!("{} ({} times sooner)", self.name, ratio([self.middle; 2]))
     }
 
     pub(super) fn verdicts(&self) -> impl Iterator<Item = Verdict> {

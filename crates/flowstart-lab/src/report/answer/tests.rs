@@ -54,12 +54,28 @@ fn what_schemes_start_from_is_said_of_those_that_sense_something() {
     assert_eq!(
         last("lte", &["slow-start", "blitzstart", "blitzstart:estimate=1.5"]),
         "What they start from: blitzstart the client's bandwidth hint and the RTT. Rates that are known \
-         are the link's, and earlier connections were alone on it."
+         are the link's, and earlier connections were alone on it, with a window of one bandwidth-delay product."
     );
     assert!(last("lte,hint=5mbit", &["slow-start", "blitzstart"]).contains("Hints are those of the links' options; "));
     assert!(last("lte", &["slow-start", "hystart"]).starts_with("Intervals are "));
     let without = Scenario { hint: false, ..scenario(&["lte"], &["70KB"], &["slow-start", "more-start"], "none") };
     assert!(answer_of(&without).pop().unwrap().contains("There are no hints; "));
+}
+
+#[test]
+fn where_the_best_differs_it_is_said_of_each_size() {
+    // Five packets gain nothing by a window of 32, and 2 MB on a short queue lose by a launch of all of it.
+    let schemes = ["slow-start", "slow-start:iw=32", "blitzstart:estimate=4.0"];
+    let answer = answer_to(&["dsl-fast"], &["5KB", "70KB"], &schemes, "none");
+    let by_size = answer.iter().find(|note| note.starts_with("The best by size: ")).expect(&answer.join("\n"));
+    let (small, large) = by_size.split_once("; ").unwrap();
+    assert_eq!(small, "The best by size: 5KB none");
+    assert!(large.starts_with("70KB ") && large.ends_with(" times sooner)."), "{by_size}");
+    // One best for all sizes, or one choice only, needs no list.
+    for schemes in [&["slow-start", "slow-start:iw=32"][..], &["slow-start", "blitzstart", "slow-start:iw=12"]] {
+        let answer = answer_to(&["dsl-fast"], &["70KB", "90KB"], schemes, "none");
+        assert!(!answer.iter().any(|note| note.starts_with("The best by ")), "{answer:?}");
+    }
 }
 
 #[test]
