@@ -281,6 +281,13 @@ pub enum Decision {
         /// ssthresh from now on.
         ssthresh: Bytes,
     },
+    /// Other connections to the same peer gave window or took it.
+    WindowShared {
+        /// cwnd before.
+        before: Bytes,
+        /// cwnd from now on.
+        after: Bytes,
+    },
     /// Recovery ended.
     Recovered {
         /// cwnd after it.

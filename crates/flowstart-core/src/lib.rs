@@ -40,6 +40,7 @@ pub mod aqm;
 pub mod avoidance;
 pub mod controller;
 pub mod delivery_rate;
+pub mod ensemble;
 pub mod event;
 pub mod launch;
 pub mod needs;

@@ -27,6 +27,10 @@ impl Needs {
     /// Routers approve rates in mid-connection as well
     /// ([`Controller::on_approval`](crate::controller::Controller::on_approval)).
     pub const APPROVAL_IN_CONNECTION: Self = Self(1 << 6);
+    /// Connections to the same peer share a window ([`Ensemble`](crate::ensemble::Ensemble)): each reports its own, and
+    /// takes over what the others gave or took
+    /// ([`Controller::take_share`](crate::controller::Controller::take_share)).
+    pub const SHARED_WINDOW: Self = Self(1 << 7);
 
     /// Both together.
     #[must_use]

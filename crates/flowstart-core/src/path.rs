@@ -7,6 +7,7 @@ use core::str::FromStr;
 use crate::spec::names;
 use crate::time::Duration;
 use crate::units::{Bytes, Rate};
+use crate::window::Window;
 
 /// The access technology at the client's end, which affects buffering and burstiness.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -101,6 +102,15 @@ impl SavedPath {
     }
 }
 
+/// What the host's other connections to the same peer leave to this one (RFC 9040, section 7).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Concurrent {
+    /// The smallest of their smallest RTTs.
+    pub rtt: Duration,
+    /// Its share of their windows. ssthresh is [`Bytes::MAX`] as long as none of them has left slow start.
+    pub window: Window,
+}
+
 /// Everything a startup scheme may use to derive its launch. Unknown is `None`, never a guess.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PathKnowledge {
@@ -125,6 +135,8 @@ pub struct PathKnowledge {
     pub advised_rate: Option<Rate>,
     /// A capacity oracle's answer for the destination (in the manner of ALTO, RFC 7285).
     pub oracle_rate: Option<Rate>,
+    /// What concurrent connections to the same peer leave to this one.
+    pub concurrent: Option<Concurrent>,
 }
 
 impl PathKnowledge {

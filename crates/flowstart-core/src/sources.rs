@@ -13,10 +13,11 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::event::DecisionLog;
-use crate::path::{Hint, PathKnowledge, SavedPath};
+use crate::path::{Concurrent, Hint, PathKnowledge, SavedPath};
 use crate::startup::{StartupConfig, StartupState};
 use crate::time::{Duration, Timestamp};
 use crate::units::{Bytes, Rate};
+use crate::window::Window;
 
 /// Statements that are kept of one connection. A source that speaks again replaces what it said before.
 const MOST_STATEMENTS: usize = 16;
@@ -36,12 +37,14 @@ pub enum Known {
     Approved,
     /// A capacity oracle's answer.
     Oracle,
+    /// What concurrent connections leave to this one.
+    Concurrent,
 }
 
 impl Known {
     /// All of them.
-    pub const ALL: [Self; 6] =
-        [Self::Saved, Self::Hint, Self::Requested, Self::Interface, Self::Approved, Self::Oracle];
+    pub const ALL: [Self; 7] =
+        [Self::Saved, Self::Hint, Self::Requested, Self::Interface, Self::Approved, Self::Oracle, Self::Concurrent];
 
     /// What it is, in words.
     pub const fn name(self) -> &'static str {
@@ -52,6 +55,7 @@ impl Known {
             Self::Interface => "the interface's speed",
             Self::Approved => "the routers' approval",
             Self::Oracle => "an oracle",
+            Self::Concurrent => "concurrent connections",
         }
     }
 
@@ -64,6 +68,7 @@ impl Known {
             Self::Interface => path.interface_rate.is_some(),
             Self::Approved => path.approved_rate.is_some(),
             Self::Oracle => path.oracle_rate.is_some(),
+            Self::Concurrent => path.concurrent.is_some(),
         }
     }
 
@@ -77,6 +82,7 @@ impl Known {
             Self::Interface => path.interface_rate = None,
             Self::Approved => path.approved_rate = None,
             Self::Oracle => path.oracle_rate = None,
+            Self::Concurrent => path.concurrent = None,
         }
         path
     }
@@ -97,6 +103,8 @@ pub enum Statement {
     Approved(Rate),
     /// A capacity oracle's answer.
     Oracle(Rate),
+    /// What concurrent connections leave to this one.
+    Concurrent(Concurrent),
 }
 
 impl Statement {
@@ -109,6 +117,7 @@ impl Statement {
             Self::Interface(_) => Known::Interface,
             Self::Approved(_) => Known::Approved,
             Self::Oracle(_) => Known::Oracle,
+            Self::Concurrent(_) => Known::Concurrent,
         }
     }
 
@@ -117,6 +126,7 @@ impl Statement {
         match self {
             Self::Saved(saved) => saved.rate(),
             Self::Hint(hint) => Some(hint.bandwidth),
+            Self::Concurrent(concurrent) => Rate::from_transfer(concurrent.window.cwnd, concurrent.rtt),
             Self::Requested(rate) | Self::Interface(rate) | Self::Approved(rate) | Self::Oracle(rate) => Some(*rate),
         }
     }
@@ -129,6 +139,7 @@ impl Statement {
             Self::Interface(rate) => path.interface_rate = Some(rate),
             Self::Approved(rate) => path.approved_rate = Some(rate),
             Self::Oracle(rate) => path.oracle_rate = Some(rate),
+            Self::Concurrent(concurrent) => path.concurrent = Some(concurrent),
         }
     }
 }
@@ -306,6 +317,10 @@ impl StartupConfig {
             Statement::Interface(rate),
             Statement::Approved(rate),
             Statement::Oracle(rate),
+            Statement::Concurrent(Concurrent {
+                rtt,
+                window: Window { cwnd: rate.amount_in(rtt), ssthresh: Bytes::MAX },
+            }),
         ];
         let uses = |statement: &Statement| {
             let mut path = usual.clone();
@@ -332,6 +347,7 @@ mod tests {
         assert_eq!(senses("blitzstart"), [Known::Hint]);
         assert_eq!(senses("careful-resume"), [Known::Saved]);
         assert_eq!(senses("quick-start"), [Known::Approved]);
+        assert_eq!(senses("ensemble-sharing"), [Known::Concurrent]);
         let any = [Known::Saved, Known::Hint, Known::Requested, Known::Oracle];
         assert_eq!(senses("more-start"), any, "the interface only if it is named");
     }

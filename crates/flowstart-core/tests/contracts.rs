@@ -44,6 +44,7 @@ fn operation() -> impl Strategy<Value = Operation> {
         Just(Operation::Limited),
         Just(Operation::ChangePath),
         prop::option::of(0..1_000_000u32).prop_map(Operation::Advice),
+        any::<u32>().prop_map(Operation::Share),
     ]
 }
 

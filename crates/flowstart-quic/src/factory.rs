@@ -146,7 +146,7 @@ impl<H: Host> Factory<H> {
         let controller = controller.expect("the configuration is that of this factory, with a packet of any size");
         let flow = self.flow.clone().unwrap_or_else(|| Flow::new(PathKnowledge::default()));
         Hosted {
-            sender: Mutex::new(Sender::new(controller, Bytes::new(packet.into()), flow)),
+            sender: Mutex::new(Sender::new(controller, Bytes::new(packet.into()), flow).sharing(now)),
             settled: None,
             clock: Clock { origin: now, seen: [(now, Timestamp::ZERO); 2] },
             initial_window,

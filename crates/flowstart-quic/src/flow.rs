@@ -13,6 +13,8 @@ use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
 use flowstart_core::variable::{Owner, Variable};
 
+use crate::sharing::SharedWindow;
+
 /// Bytes of a packet that are not payload: short header with an 8-byte connection ID (11), authentication tag (16) and
 /// the header of a STREAM frame (up to 8).
 const PACKET_OVERHEAD: u64 = 35;
@@ -68,6 +70,8 @@ struct Shared {
     doubts: bool,
     /// Number of controllers built for this flow.
     built: u64,
+    /// The window that it shares with other connections to its peer.
+    window: Option<Arc<SharedWindow>>,
     /// The latest inner variables of the algorithms, if somebody wants them.
     variables: Option<Vec<(Owner, Variable)>>,
 }
@@ -130,6 +134,17 @@ impl Flow {
     /// larger window out of a rate. Only a call before the launch counts.
     pub fn doubt_handshake(&self) {
         self.shared().doubts = true;
+    }
+
+    /// The connection shares this window with others to its peer, if its scheme shares one. Only a call before the
+    /// host builds the controller counts.
+    pub fn share(&self, window: Arc<SharedWindow>) {
+        self.shared().window = Some(window);
+    }
+
+    /// The window that the connection shares.
+    pub(crate) fn shared_window(&self) -> Option<Arc<SharedWindow>> {
+        self.shared().window.clone()
     }
 
     /// Whether [`Flow::doubt_handshake`] was called.

@@ -45,6 +45,8 @@ pub mod quinn;
 pub mod runtime;
 #[cfg(feature = "noq")]
 pub mod session;
+#[cfg(any(feature = "noq", feature = "quinn"))]
+pub mod sharing;
 #[cfg(feature = "noq")]
 pub mod transport_parameters;
 

@@ -69,7 +69,7 @@ pub struct Noq;
 
 impl Host for Noq {
     const NAME: &'static str = "noq";
-    const GIVES: Needs = Needs::OWN_RATE.and(Needs::RATE_SAMPLES).and(Needs::APPROVAL);
+    const GIVES: Needs = Needs::OWN_RATE.and(Needs::RATE_SAMPLES).and(Needs::APPROVAL).and(Needs::SHARED_WINDOW);
 }
 
 /// Builds controllers for noq: for a `TransportConfig` that many connections share, or for one connection with its

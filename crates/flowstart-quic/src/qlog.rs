@@ -84,6 +84,9 @@ pub fn decision_events(
             let data = json!({ "congestion_window": after.get(), "ssthresh": ssthresh.get() });
             vec![("flowstart:window_validated", data)]
         }
+        Decision::WindowShared { after, .. } => {
+            vec![("flowstart:window_shared", json!({ "congestion_window": after.get() }))]
+        }
         Decision::Recovered { .. } => vec![enter("congestion_avoidance", None)],
         Decision::Collapsed { .. } => vec![enter("slow_start", Some(collapse))],
         _ => Vec::new(),

@@ -48,7 +48,7 @@ pub struct Quinn;
 
 impl Host for Quinn {
     const NAME: &'static str = "quinn";
-    const GIVES: Needs = Needs::RATE_SAMPLES.and(Needs::APPROVAL);
+    const GIVES: Needs = Needs::RATE_SAMPLES.and(Needs::APPROVAL).and(Needs::SHARED_WINDOW);
 }
 
 /// Builds controllers for quinn.

@@ -18,8 +18,10 @@
 
 mod answer;
 mod doubt;
+mod launch;
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use flowstart_core::controller::{AckFrame, Controller, Resume};
 use flowstart_core::delivery_rate::DeliveryRate;
@@ -35,6 +37,7 @@ pub(crate) use self::answer::Answer;
 use self::doubt::Doubt;
 use crate::flow::{Flow, Status};
 use crate::sent::{LostPlace, Packet, SentLog};
+use crate::sharing::Membership;
 
 /// RTT before the first sample (RFC 9002, section 6.2.2).
 const INITIAL_RTT: Duration = Duration::from_millis(333);
@@ -85,6 +88,8 @@ pub(crate) struct Sender {
     launched_after: Option<Position>,
     /// The launch, if its RTT is only the client's word.
     doubt: Option<Doubt>,
+    /// Its part in a window that connections share.
+    membership: Option<Membership>,
     /// Position of the last packet that left while the startup scheme was in charge.
     startup_until: Position,
     /// Size of a full packet.
@@ -125,6 +130,7 @@ impl Sender {
             first_path: status.moves == 0,
             launched_after: None,
             doubt: None,
+            membership: None,
             startup_until: 0,
             packet,
             in_flight: Bytes::ZERO,
@@ -167,6 +173,13 @@ impl Sender {
         }
     }
 
+    /// A sender whose time zero is `origin`, with its part in the flow's shared window if its scheme shares one.
+    pub(crate) fn sharing(self, origin: Instant) -> Self {
+        let shares = self.first_path && self.controller.needs().contains(Needs::SHARED_WINDOW);
+        let shared = self.flow.shared_window().filter(|_| shares);
+        Self { membership: shared.map(|shared| Membership::new(shared, origin)), ..self }
+    }
+
     /// A packet left; `number` is the host's.
     pub(crate) fn on_sent(&mut self, now: Timestamp, bytes: Bytes, number: u64) {
         self.advance(now);
@@ -177,6 +190,7 @@ impl Sender {
         if self.launched_after.is_some() {
             if idle {
                 self.resume(now);
+                self.enter_again();
             }
             let (position, in_flight) = (self.sent.last_position(), self.in_flight);
             let mut sent = Sent::new(now, bytes, in_flight, position);
@@ -439,29 +453,9 @@ impl Sender {
         self.publish();
     }
 
-    /// Congestion needs a response, and only a launched controller can give it: the launch uses what is known by now.
-    fn launch_into_congestion(&mut self) {
-        if self.launched_after.is_none() {
-            let path = self.flow.stop_waiting(self.first_path);
-            self.launch(path);
-        }
-    }
-
-    fn launch(&mut self, mut path: PathKnowledge) {
-        path.handshake_rtt = self.rtt.min();
-        let position = self.sent.last_position();
-        self.controller.on_sent_before_launch(position);
-        let used = self.controller.depends_on(self.now, &path);
-        self.flow.launched(self.first_path, &used);
-        self.controller.launch(self.now, &path, &self.rtt);
-        self.launched_after = Some(position);
-        self.publish();
-        let is_doubted = self.flow.doubts_handshake() && !used.is_empty();
-        self.doubt = Doubt::of(&self.status).filter(|_| is_doubted);
-    }
-
     /// Tells the application.
     fn publish(&mut self) {
+        self.share_window();
         let Self { controller, status, rtt, .. } = self;
         status.cwnd = controller.cwnd();
         status.ssthresh = known(controller.ssthresh());

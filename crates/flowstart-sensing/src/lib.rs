@@ -3,7 +3,6 @@
 //! | Looking for | Where | Fills |
 //! |---|---|---|
 //! | measurements of earlier connections per destination, and initial windows learned from them | [`path_store`] | `saved` |
-//! | a share of the window of parallel connections to the same peer | [`shared_window`] | |
 //! | the speed of the interface towards a destination | [`interface`] | `interface_rate` |
 //! | a name for the network through which connections leave | [`access_network`] | |
 //! | the rate, or size and deadline, that the application asks for | [`application_request`] | `requested_rate` |
@@ -22,7 +21,6 @@ pub mod estimator;
 pub mod interface;
 pub mod oracle;
 pub mod path_store;
-pub mod shared_window;
 
 /// Longer than any bounded call takes, even on a busy machine. An unbounded call lasts longer.
 #[cfg(test)]

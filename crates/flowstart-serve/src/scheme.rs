@@ -11,6 +11,7 @@ use flowstart_quic::{ControllerFactory, Unsupported};
 pub struct Scheme {
     name: String,
     factory: ControllerFactory,
+    shares_window: bool,
 }
 
 impl Scheme {
@@ -23,7 +24,8 @@ impl Scheme {
         if asks(&startup) {
             return Err(Unsupported::Approval { host: "this program", scheme: startup.name() });
         }
-        Ok(Self { name: name.to_owned(), factory: ControllerFactory::new(startup, avoidance)? })
+        let shares_window = startup.needs().contains(Needs::SHARED_WINDOW);
+        Ok(Self { name: name.to_owned(), factory: ControllerFactory::new(startup, avoidance)?, shares_window })
     }
 
     /// The names of the schemes that work beside this congestion avoidance.
@@ -48,6 +50,11 @@ impl Scheme {
     /// Its name.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Whether the connections of one client share a window.
+    pub(crate) fn shares_window(&self) -> bool {
+        self.shares_window
     }
 
     /// What it can start from, of what sources state.

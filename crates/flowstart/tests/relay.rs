@@ -92,3 +92,31 @@ fn keys_that_a_relay_does_not_have_are_refused() {
     relay.args(["relay", "--link", "lte", "--to", "127.0.0.1:9", "--listen", &listen]);
     relay.assert().code(1).stderr(predicate::str::contains("in use"));
 }
+
+#[test]
+fn a_second_connection_of_a_client_starts_with_a_share_of_the_first() {
+    let qlog = tempfile::tempdir().unwrap();
+    let server = Server::self_signed(&["--startup", "ensemble-sharing", "--qlog", qlog.path().to_str().unwrap()]);
+    let relay = Relay::start(&server, &["--link", "rate=20mbit,rtt=60ms,buffer=60ms"]);
+    let url = format!("https://{}/generate/8MB", relay.address);
+    let mut first = Program::new(assert_cmd::cargo::cargo_bin("flowstart"))
+        .args(["get", "--insecure", "--json", &url])
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let used = "flowstart_sources_total{source=\"concurrent-connections\",verdict=\"used\"} 1";
+    let missing = "flowstart_sources_total{source=\"concurrent-connections\",verdict=\"missing\"} 1";
+    server.wait_for(missing);
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    timings(&relay, "/generate/300KB");
+    server.wait_for(used);
+    assert!(first.wait().unwrap().success());
+    let logs: Vec<String> = std::fs::read_dir(qlog.path())
+        .unwrap()
+        .map(|entry| std::fs::read_to_string(entry.unwrap().path()).unwrap())
+        .collect();
+    // The newcomer's launch has its share; the first learned of it, and got it back.
+    assert!(logs.iter().any(|log| log.contains("concurrent-connections") && log.contains("\"used\"")), "{logs:?}");
+    let given = logs.iter().map(|log| log.matches("flowstart:window_shared").count()).max();
+    assert!(given >= Some(2), "{given:?}");
+}

@@ -428,6 +428,15 @@ impl LossBased for Cubic {
         self.epoch_start = self.epoch_start.map(|start| (start + idle).min(now));
     }
 
+    // The plateau of all connections together stays where it was.
+    fn on_share(&mut self, _now: Timestamp, before: Bytes, window: Window) {
+        let part = window.cwnd.get() as f64 / before.get().max(1) as f64;
+        self.w_max = self.w_max.map(|w_max| w_max * part);
+        self.cwnd_prior *= part;
+        self.epoch_start = None;
+        self.counted = None;
+    }
+
     fn on_congestion(&mut self, _now: Timestamp, base: Bytes, window: Window) -> Bytes {
         self.reduce(self.beta, base, window)
     }

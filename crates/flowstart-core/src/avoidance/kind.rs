@@ -99,6 +99,12 @@ pub trait LossBased: fmt::Debug + Send + CloneLossBased {
     /// There is data again after nothing was in flight; the last packet was sent `idle` ago.
     fn on_resume(&mut self, _now: Timestamp, _idle: Duration) {}
 
+    /// Other connections to the same peer gave window or took it, which was `before` (RFC 9040, section 7): no
+    /// congestion.
+    fn on_share(&mut self, now: Timestamp, _before: Bytes, window: Window) {
+        self.on_enter(now, window);
+    }
+
     /// A congestion event. The reduction starts from `base`: cwnd or bytes in flight, by the transport's profile.
     /// Returns ssthresh.
     fn on_congestion(&mut self, now: Timestamp, base: Bytes, window: Window) -> Bytes;

@@ -195,6 +195,11 @@ impl ControllerConfig {
             let allowed = format!("one request, at the start: {} has its own rules after idle time", avoidance.name());
             return Err(ConfigError::new("scheme", format!("{} in mid-connection", startup.name()), allowed));
         }
+        if startup.needs().contains(Needs::SHARED_WINDOW) {
+            let allowed =
+                format!("a scheme that shares no window: {} has no window that others may take", avoidance.name());
+            return Err(ConfigError::new("scheme", startup.name(), allowed));
+        }
         if startup.has_launch() {
             return Ok(());
         }

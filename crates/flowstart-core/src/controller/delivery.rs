@@ -222,7 +222,7 @@ impl Controller {
         }
     }
 
-    fn enter_avoidance(&mut self, now: Timestamp) {
+    pub(super) fn enter_avoidance(&mut self, now: Timestamp) {
         self.phase = Phase::Avoidance;
         if let Some(avoidance) = self.avoidance.conventional() {
             avoidance.on_enter(now, self.window);

@@ -24,6 +24,7 @@
 //! | proportional rate reduction | `recovery.rs` |
 //! | integrated congestion avoidance | `integrated.rs` |
 //! | scalable congestion avoidance | `scalable.rs` |
+//! | a window shared with other connections | `share.rs` |
 //! | the window after idle time | `idle.rs`, `window_validation.rs` |
 
 pub use ack_frame::AckFrame;
@@ -60,6 +61,7 @@ mod integrated;
 mod launch;
 mod recovery;
 mod scalable;
+mod share;
 mod timeout;
 mod undo;
 mod window_validation;

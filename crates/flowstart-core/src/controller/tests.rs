@@ -505,6 +505,10 @@ fn generous(advised: Option<Rate>) -> PathKnowledge {
         approved_rate: Some(rate),
         oracle_rate: Some(rate),
         advised_rate: advised,
+        concurrent: Some(crate::path::Concurrent {
+            rtt: Duration::from_millis(100),
+            window: Window { cwnd: rate.amount_in(Duration::from_millis(100)), ssthresh: Bytes::MAX },
+        }),
     }
 }
 

@@ -22,6 +22,7 @@
 //! | `suss` | [`suss`] |
 //! | `swift-start` | [`swift_start`] |
 //! | `quick-start` | [`quick_start`] |
+//! | `ensemble-sharing` | [`ensemble_sharing`] |
 //! | one from outside this crate | [`CustomStartup`] |
 
 use core::fmt;
@@ -42,6 +43,7 @@ use crate::window::Window;
 pub mod blitzstart;
 pub mod careful_resume;
 mod custom;
+pub mod ensemble_sharing;
 pub mod halfback;
 pub mod hybla;
 pub mod hystart;
@@ -268,6 +270,7 @@ algorithms! {
     Suss = "suss" in suss,
     SwiftStart = "swift-start" in swift_start,
     QuickStart = "quick-start" in quick_start,
+    EnsembleSharing = "ensemble-sharing" in ensemble_sharing,
 }
 
 impl StartupConfig {

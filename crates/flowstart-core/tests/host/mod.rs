@@ -9,11 +9,12 @@ use flowstart_core::controller::{
 };
 use flowstart_core::delivery_rate::{DeliveryRate, Snapshot};
 use flowstart_core::event::{Ack, Ecn, Loss, Sent, Timeout};
-use flowstart_core::path::{AccessTechnology, Hint, PathKnowledge, SavedPath};
+use flowstart_core::path::{AccessTechnology, Concurrent, Hint, PathKnowledge, SavedPath};
 use flowstart_core::rtt::RttEstimator;
 use flowstart_core::startup::StartupConfig;
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
+use flowstart_core::window::Window;
 
 /// The smallest segment.
 pub(crate) const SEGMENT: u64 = 1200;
@@ -59,6 +60,8 @@ pub(crate) enum Operation {
     ChangePath,
     /// Elements of the path advise this many kbit/s, or nothing more.
     Advice(Option<u32>),
+    /// Other connections to the peer leave this window to the flow.
+    Share(u32),
 }
 
 /// A path of which everything is known.
@@ -78,6 +81,10 @@ pub(crate) fn known() -> PathKnowledge {
         approved_rate: Some(Rate::from_mbit(12)),
         advised_rate: None,
         oracle_rate: Some(Rate::from_mbit(15)),
+        concurrent: Some(Concurrent {
+            rtt: Duration::from_millis(40),
+            window: Window { cwnd: Bytes::new(100_000), ssthresh: Bytes::new(150_000) },
+        }),
     }
 }
 
@@ -307,6 +314,7 @@ impl Host {
                 let rate = kbit.map(|kbit| Rate::from_bits_per_sec(u64::from(kbit) * 1000));
                 self.controller.on_advice(now, rate, &self.rtt);
             }
+            Operation::Share(bytes) => self.controller.take_share(now, Bytes::new(u64::from(bytes)), &self.rtt),
             Operation::ChangePath => {
                 self.rtt = RttEstimator::new(Duration::from_millis(333));
                 self.earlier_path = self.next - 1;

@@ -123,7 +123,14 @@ pub(super) fn newcomers_in(
     }
     let mut hosts = ends::hosts(plan.transport_of(cell).stack.as_ref(), &world, capture);
     let (mut flows, mut behind) = (Vec::new(), Vec::new());
+    let least = Bytes::new(u64::from(profile.segment)) * profile.min_window;
+    let mut ensemble = None;
     for transfer in &transfers {
+        // All measured flows have the same client, unless each draws an RTT of its own.
+        if !plan.arrivals[cell.arrival].value.rtts.is_empty() {
+            ensemble = None;
+        }
+        let ensemble = *ensemble.get_or_insert_with(|| world.network.add_ensemble(least));
         // A transfer's connections have the same two hosts.
         let route = connect(&mut world, &warm.chain, &transfer.link);
         place_cheats(&mut world, &transfer.link, &route);
@@ -134,6 +141,7 @@ pub(super) fn newcomers_in(
             config.avoidance = plan.avoidance_of(cell).value;
             config.knowledge = knowledge(plan, plan.transport_of(cell), &transfer.link);
             config.start = transfer.start;
+            config.ensemble = Some(ensemble);
             if let Some(proxy) = transfer.link.proxy {
                 let ours = gateway(&transfer.link, proxy, &config);
                 behind.push(std::mem::replace(&mut config, ours));

@@ -46,6 +46,7 @@ pub(super) fn gateway(link: &Link, proxy: Proxy, config: &FlowConfig) -> FlowCon
         avoidance: profile.avoidance.clone(),
         profile: Arc::new(profile),
         knowledge: PathKnowledge { saved: Some(saved), oracle_rate: Some(link.rate), ..PathKnowledge::default() },
+        ensemble: None,
         ..config.clone()
     }
 }

@@ -3,6 +3,7 @@
 
 use flowstart_core::avoidance::AvoidanceConfig;
 use flowstart_core::controller::ControllerConfig;
+use flowstart_core::needs::Needs;
 use flowstart_core::quick_start::rate::RateCode;
 use flowstart_core::spec::names;
 use flowstart_core::startup::StartupConfig;
@@ -263,6 +264,9 @@ fn named_startup(field: &str, spec: &mut Spec<'_>, profile: &Profile) -> Result<
 
 /// Refuses a startup scheme that is incompatible with the congestion avoidance.
 fn check_pair(spec: &Spec<'_>, startup: &StartupConfig, avoidance: &AvoidanceConfig) -> Result<(), InputError> {
+    if startup.needs().contains(Needs::SHARED_WINDOW) {
+        return Err(spec.refused(format_args!("{}; the measured flows alone share a window", startup.name())));
+    }
     ControllerConfig::validate_pair(startup, avoidance).map_err(|error| spec.refused(error))
 }
 

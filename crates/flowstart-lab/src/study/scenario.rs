@@ -21,7 +21,7 @@ use crate::spec::{InputError, STACK, Written};
 use crate::study::axis::axes;
 use crate::study::per_transport::PerTransport;
 use crate::study::plan::{AXES, Axis, Plan};
-use crate::study::rules::{connections, cross_traffic, oracle, pages, proxies, web_sessions};
+use crate::study::rules::{connections, cross_traffic, oracle, pages, proxies, sharing, web_sessions};
 
 /// Most repetitions of a cell.
 pub const MAX_REPS: u32 = 100_000;
@@ -329,6 +329,7 @@ impl Scenario {
         cross_traffic::check(&plan)?;
         pages::check(&plan)?;
         proxies::check(&plan)?;
+        sharing::check(&plan)?;
         for arrival in &plan.arrivals {
             let nearest = arrival.value.rtts.iter().min();
             if let Some((rtt, link)) = nearest.and_then(|rtt| Some((rtt, plan.links.iter().find(|l| l.rtt > *rtt)?))) {

@@ -42,6 +42,9 @@ pub fn describe(decision: &Decision) -> (report::TraceEventKind, String) {
         Decision::WindowValidated { before, after, .. } => {
             (Kind::Other, format!("window validation: cwnd {} to {} bytes", before.get(), after.get()))
         }
+        Decision::WindowShared { before, after } => {
+            (Kind::Other, format!("shared with other connections: cwnd {} to {} bytes", before.get(), after.get()))
+        }
         Decision::Recovered { cwnd } => (Kind::Other, format!("recovery ends: cwnd {} bytes", cwnd.get())),
         Decision::Collapsed { before, ssthresh } => {
             (Kind::Rto, format!("cwnd of {} bytes collapses; ssthresh {} bytes", before.get(), ssthresh.get()))

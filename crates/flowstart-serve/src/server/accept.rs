@@ -84,6 +84,9 @@ impl Shared {
         // send.
         let flow = Flow::waiting(PathKnowledge::default());
         flow.doubt_handshake();
+        if scheme.shares_window() {
+            flow.share(self.windows.of(address));
+        }
         let said: Arc<Mutex<Option<PeerParameters>>> = Arc::default();
         let notes = qlog::Notes::default();
         let config = self.config_for(scheme, &flow, said.clone(), notes.clone());

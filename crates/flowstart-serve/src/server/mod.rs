@@ -24,6 +24,7 @@ mod paths;
 mod policy;
 mod qlog;
 mod shared;
+mod sharing;
 mod sources;
 
 use std::fmt;
@@ -53,6 +54,7 @@ use self::memory::Memory;
 use self::policy::Policy;
 pub use self::policy::{FallBack, Schemes};
 use self::shared::{FAREWELL, Shared, h3_code};
+use self::sharing::SharedWindows;
 pub use self::sources::InterfaceChoice;
 use self::sources::SourcesOfServer;
 use crate::endpoint::{bind, transport};
@@ -260,6 +262,7 @@ impl Server {
             files: Semaphore::new(content::most_files()),
             connections: Counter::default(),
             handshakes: Counter::default(),
+            windows: SharedWindows::default(),
         });
         let metrics = match config.metrics {
             None => None,

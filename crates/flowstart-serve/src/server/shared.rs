@@ -13,6 +13,7 @@ use super::limits::{Counter, Limits, PrefixLimit, RateLimit, Seldom};
 use super::memory::Memory;
 use super::policy::Policy;
 use super::qlog;
+use super::sharing::SharedWindows;
 use super::sources::SourcesOfServer;
 use crate::metrics::Metrics;
 use crate::path_state::Seal;
@@ -61,6 +62,8 @@ pub(super) struct Shared {
     pub(super) memory: Option<Memory>,
     /// Files that may be opened besides those that are open.
     pub(super) files: Semaphore,
+    /// The windows that each client's connections share.
+    pub(super) windows: SharedWindows,
     /// Handshakes now.
     pub(super) handshakes: Counter,
 }

@@ -233,6 +233,8 @@ pub(super) fn check(config: &Config) -> Result<(), ServerError> {
         Known::Oracle => config.oracle.is_some(),
         Known::Interface => config.interface.is_some(),
         Known::Requested => config.deadline.is_some(),
+        // The server's own connections.
+        Known::Concurrent => true,
         // Requests to routers are options of IP, which sockets without privileges cannot send.
         Known::Approved => false,
     };

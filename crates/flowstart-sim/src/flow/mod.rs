@@ -43,6 +43,8 @@ pub struct FlowConfig {
     pub start: Timestamp,
     /// Time from the request to the data: the server's think time.
     pub think_time: Duration,
+    /// The number of the ensemble in its network whose window it shares, if its scheme shares one.
+    pub ensemble: Option<u32>,
 }
 
 impl FlowConfig {
@@ -57,6 +59,7 @@ impl FlowConfig {
             knowledge: PathKnowledge::default(),
             start: Timestamp::ZERO,
             think_time: Duration::ZERO,
+            ensemble: None,
         }
     }
 

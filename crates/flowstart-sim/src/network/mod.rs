@@ -1,7 +1,9 @@
 //! Links and the packets in them: everything between the end hosts.
 
 use flowstart_core::aqm::{EcnCodepoint, QueueState};
+use flowstart_core::ensemble::Ensemble;
 use flowstart_core::time::Timestamp;
+use flowstart_core::units::Bytes;
 
 use crate::engine::{Engine, Slot};
 use crate::link::{Departure, Link, LinkConfig, Loss, Wanted};
@@ -103,6 +105,8 @@ pub struct Network {
     pub monitor: Option<Box<Monitor>>,
     /// Keeps events, or passes them to an observer.
     pub trace: Option<Box<Trace>>,
+    /// The windows that connections share, by number.
+    pub(crate) ensembles: Vec<Ensemble>,
     /// Lost datagrams of flows with external ends that have not been reported yet.
     pub(crate) lost_outside: Vec<FlowId>,
     packets: PacketPool,
@@ -127,6 +131,7 @@ impl Network {
             records: Vec::new(),
             monitor: None,
             trace: None,
+            ensembles: Vec::new(),
             lost_outside: Vec::new(),
             packets: PacketPool::default(),
             links: Vec::new(),
@@ -148,6 +153,12 @@ impl Network {
         self.queue_slots.push(None);
         self.arm_queue(id);
         id
+    }
+
+    /// Adds an ensemble in which no connection gets a smaller window than `least`, and returns its number for flows.
+    pub fn add_ensemble(&mut self, least: Bytes) -> u32 {
+        self.ensembles.push(Ensemble::new(least));
+        self.ensembles.len() as u32 - 1
     }
 
     /// Replaces the queue discipline of a link by one from outside the registry. A discipline with a periodic timer

@@ -266,6 +266,7 @@ fn option_of(known: Known) -> &'static str {
         Known::Interface => "--interface",
         Known::Requested => "--deadline",
         Known::Approved => "routers that approve rates",
+        Known::Concurrent => "several connections of a client",
     }
 }
 

@@ -12,6 +12,7 @@ use flowstart_core::time::Timestamp;
 use flowstart_quic::hint::HintPolicy;
 use flowstart_quic::hint::policy::Evidence;
 use flowstart_quic::session::observer::ObservedConfig;
+use flowstart_quic::sharing::SharedWindow;
 use flowstart_quic::transport_parameters::{HINT, SCONE_SUPPORTED};
 use flowstart_quic::{ControllerFactory, Flow, session};
 use flowstart_sim::transport::policy::Opening;
@@ -192,6 +193,8 @@ pub(super) struct Setup<'a> {
     pub(super) options: &'a StackOptions,
     /// The client's hint.
     pub(super) hint: Option<Vec<u8>>,
+    /// The window that the server's connections to the client share.
+    pub(super) shared: Option<Arc<SharedWindow>>,
 }
 
 /// The two ends of a connection before it begins, and the client's initial configuration.

@@ -13,6 +13,7 @@
 //! and the client reads arrived bytes in any order. Sizes and times of packets are the same in all runs with the same
 //! seed; their encrypted bytes differ.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use flowstart_core::path::Hint;
@@ -20,6 +21,7 @@ use flowstart_core::time::Duration;
 use flowstart_core::units::Bytes;
 use flowstart_quic::Flow;
 use flowstart_quic::hint::BandwidthHint;
+use flowstart_quic::sharing::SharedWindow;
 use flowstart_sim::flow::FlowConfig;
 use flowstart_sim::world::World;
 
@@ -32,7 +34,7 @@ mod watch;
 use crate::ends::Hosts;
 use crate::ends::capture::Capture;
 use crate::spec::stack::StackOptions;
-use end::Setup;
+use end::{Setup, instant};
 use transfer::Transfer;
 use under_way::UnderWay;
 
@@ -44,6 +46,8 @@ pub struct QuicFlows {
     first: u32,
     capture: Option<Arc<Mutex<Capture>>>,
     options: StackOptions,
+    /// The windows that flows share, by the number of their ensemble.
+    windows: BTreeMap<u32, Arc<SharedWindow>>,
 }
 
 impl QuicFlows {
@@ -51,7 +55,13 @@ impl QuicFlows {
     /// see, and the secrets that decrypt them.
     pub fn new(world: &World, options: &StackOptions, capture: Option<Capture>) -> Self {
         let capture = capture.map(|capture| Arc::new(Mutex::new(capture)));
-        Self { flows: Vec::new(), first: world.flow_count() as u32, capture, options: options.clone() }
+        Self {
+            flows: Vec::new(),
+            first: world.flow_count() as u32,
+            capture,
+            options: options.clone(),
+            windows: BTreeMap::new(),
+        }
     }
 
     /// Adds a flow whose client sends these bytes as its hint.
@@ -64,7 +74,11 @@ impl QuicFlows {
         hint: Option<Vec<u8>>,
     ) -> u32 {
         let secrets = self.capture().map(|capture| capture.secrets.clone());
-        let setup = Setup { place: self.flows.len() as u16, seed, secrets, options: &self.options, hint };
+        let shared = config.ensemble.map(|ensemble| {
+            let window = self.windows.entry(ensemble).or_insert_with(|| SharedWindow::new(instant(world.now())));
+            Arc::clone(window)
+        });
+        let setup = Setup { place: self.flows.len() as u16, seed, secrets, options: &self.options, hint, shared };
         let under_way = UnderWay::new(self.capture.clone());
         let (route, start) = (config.route.clone(), config.start);
         let mut flow = None;

@@ -5,4 +5,5 @@ pub(in crate::study) mod cross_traffic;
 pub(in crate::study) mod oracle;
 pub(in crate::study) mod pages;
 pub(in crate::study) mod proxies;
+pub(in crate::study) mod sharing;
 pub(in crate::study) mod web_sessions;

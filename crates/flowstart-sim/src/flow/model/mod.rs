@@ -83,7 +83,7 @@ impl ModelEnds {
         controller: Controller,
         seed: u64,
     ) -> Self {
-        let FlowConfig { mut profile, startup, pattern, knowledge, start, think_time, .. } = config;
+        let FlowConfig { mut profile, startup, pattern, knowledge, start, think_time, ensemble, .. } = config;
         let stream = id.number();
         let viewer = Viewer::of(&pattern);
         let mut source = Source::new(pattern, seed, stream);
@@ -105,7 +105,8 @@ impl ModelEnds {
             let rng = Substream::new(seed, "quick-start", stream);
             handshake.quick_start = Some(Box::new(QuickStart::new(config, known, segment, initial_window, rng)));
         }
-        let base = SenderBase::new(id, profile.clone(), controller);
+        let mut base = SenderBase::new(id, profile.clone(), controller);
+        base.share_window(ensemble);
         network.engine.schedule(slots.application, start);
         Self {
             id,

@@ -28,9 +28,11 @@ use crate::transport::sampling::Sampling;
 use crate::transport::scone::{BEFORE_SHORT_HEADER, SconeSender};
 
 mod resumption;
+mod sharing;
 pub mod transmission;
 
 use resumption::Resumption;
+use sharing::Sharing;
 
 /// A piece of the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,6 +122,8 @@ pub struct SenderBase {
     resumption: Resumption,
     /// RTT samples of packets that were sent before this time are ignored: they took another path.
     path_since: Timestamp,
+    /// The window that it shares with others, if it does.
+    sharing: Option<Sharing>,
     /// SCONE, if the ends support it.
     pub scone: Option<Box<SconeSender>>,
     /// Whether the window of an approved rate is leaving, with nothing of it acknowledged or lost.
@@ -149,6 +153,7 @@ impl SenderBase {
             newly_lost: Bytes::ZERO,
             unvalidated: None,
             resumption: Resumption::default(),
+            sharing: None,
             scone: (!profile.scone.is_none()).then(Box::default),
             path_since: Timestamp::ZERO,
             approved_window: false,
@@ -173,7 +178,10 @@ impl SenderBase {
         network.record(self.flow.index).handshake_rtt = knowledge.handshake_rtt;
         // An approval is good for one launch.
         self.resumption.knowledge = PathKnowledge { approved_rate: None, ..knowledge.clone() };
-        self.controller.launch(now, knowledge, &self.rtt);
+        match self.enter_ensemble(network) {
+            None => self.controller.launch(now, knowledge, &self.rtt),
+            concurrent => self.controller.launch(now, &PathKnowledge { concurrent, ..knowledge.clone() }, &self.rtt),
+        }
         self.ignore_limit(0);
         self.pacer.allow_burst(self.controller.output().burst);
         self.after_event(network);
@@ -414,6 +422,7 @@ impl SenderBase {
     /// Turns the controller's decisions into records, and shows the window to a trace.
     #[inline]
     pub fn after_event(&mut self, network: &mut Network) {
+        self.report_window(network);
         while let Some((time, decision)) = self.controller.take_decision() {
             let record = network.record(self.flow.index);
             match decision {

@@ -36,6 +36,7 @@ impl SenderBase {
         resumption.knowledge.advised_rate = self.scone.as_mut().and_then(|scone| scone.rate(now));
         let resume = Resume { now, idle: now.since(last_sent), timeout };
         self.controller.on_resume(&resume, &resumption.knowledge, &self.rtt);
+        self.enter_ensemble_again(network);
         if let Some(quick_start) = self.quick_start.as_mut().filter(|quick_start| quick_start.asks_after(resume.idle)) {
             let object = (written != u64::MAX).then(|| Bytes::new(written - next_offset));
             let rtt = Some(self.rtt.smoothed());

@@ -50,6 +50,9 @@ pub trait Transmission: Sender {
                 let room = base.in_flight + Bytes::new(u64::from(base.profile.segment)) <= base.controller.cwnd();
                 base.note_blocked(network, stopped && room);
                 base.run_dry();
+                if base.in_flight == Bytes::ZERO {
+                    base.leave_ensemble(network);
+                }
                 if base.profile.idle != WindowValidation::Keep || base.quick_start.is_some() {
                     self.validate_limited(network);
                 }

@@ -166,6 +166,9 @@ impl Transfer {
         let quick_start = quick_start::both_ends(&profile, &startup, &knowledge, size, setup.seed);
         let factory = ControllerFactory::with_config(profile.controller(startup, avoidance))?;
         let flow = Flow::waiting(knowledge);
+        if let Some(window) = &setup.shared {
+            flow.share(Arc::clone(window));
+        }
         let BothEnds { client, server, client_config } = BothEnds::new(&profile, &factory, &flow, setup)?;
         Ok(Self {
             place,

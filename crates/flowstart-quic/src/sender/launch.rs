@@ -1,0 +1,60 @@
+//! The launch, and the window that the connection shares with others to the same peer.
+
+use flowstart_core::path::PathKnowledge;
+use flowstart_core::sources::{Statement, Verdict};
+use flowstart_core::units::Bytes;
+
+use super::{Doubt, Sender};
+
+/// What concurrent connections are called in logs and metrics.
+const CONCURRENT: &str = "concurrent-connections";
+
+impl Sender {
+    /// Congestion needs a response, and only a launched controller can give it: the launch uses what is known by now.
+    pub(super) fn launch_into_congestion(&mut self) {
+        if self.launched_after.is_none() {
+            let path = self.flow.stop_waiting(self.first_path);
+            self.launch(path);
+        }
+    }
+
+    pub(super) fn launch(&mut self, mut path: PathKnowledge) {
+        path.handshake_rtt = self.rtt.min();
+        if let Some(membership) = &mut self.membership {
+            path.concurrent = membership.enter(self.now);
+            self.flow.hear(|sources| match path.concurrent.map(Statement::Concurrent) {
+                Some(share) => sources.state(CONCURRENT, share, None, Some(share), ""),
+                None => sources.lack(CONCURRENT, Verdict::Missing, ""),
+            });
+        }
+        let position = self.sent.last_position();
+        self.controller.on_sent_before_launch(position);
+        let used = self.controller.depends_on(self.now, &path);
+        self.flow.launched(self.first_path, &used);
+        self.controller.launch(self.now, &path, &self.rtt);
+        self.launched_after = Some(position);
+        self.publish();
+        let is_doubted = self.flow.doubts_handshake() && !used.is_empty();
+        self.doubt = Doubt::of(&self.status).filter(|_| is_doubted);
+    }
+
+    /// Data leaves again after idle time: the window is the share that others leave.
+    pub(super) fn enter_again(&mut self) {
+        let Some(membership) = self.membership.as_mut().filter(|membership| !membership.sends()) else { return };
+        if let Some(concurrent) = membership.enter(self.now) {
+            self.controller.take_share(self.now, concurrent.window.cwnd, &self.rtt);
+        }
+    }
+
+    /// Tells the others of the window, or of idle time, and takes over what they gave or took.
+    pub(super) fn share_window(&mut self) {
+        let Some(membership) = self.membership.as_mut().filter(|membership| membership.sends()) else { return };
+        if self.in_flight == Bytes::ZERO && self.app_limited {
+            membership.leave(self.now);
+        } else if let Some(window) = self.controller.shared_window()
+            && let Some(cwnd) = membership.report(self.now, window, self.rtt.min().unwrap_or(self.rtt.smoothed()))
+        {
+            self.controller.take_share(self.now, cwnd, &self.rtt);
+        }
+    }
+}
