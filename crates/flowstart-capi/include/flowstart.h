@@ -245,8 +245,8 @@ enum flowstart_status flowstart_on_spurious_loss(struct flowstart_controller *co
 enum flowstart_status flowstart_set_segment(struct flowstart_controller *controller, uint64_t segment);
 
 // What may be sent at `now`. Ask before sending, and at `next_wakeup`. Whatever this returns, an `output` of a valid
-// size is filled: on an error with a fixed window of two segments and without pacing, so a host that goes on regardless
-// still sends, slowly.
+// size is filled: on an error with a fixed window of two segments and without pacing, so a host that goes on
+// regardless still sends, slowly.
 enum flowstart_status flowstart_query(struct flowstart_controller *controller,
                                       uint64_t now,
                                       struct flowstart_output *output);

@@ -252,8 +252,8 @@ pub unsafe extern "C" fn flowstart_set_segment(controller: *mut Controller, segm
 }
 
 /// What may be sent at `now`. Ask before sending, and at `next_wakeup`. Whatever this returns, an `output` of a valid
-/// size is filled: on an error with a fixed window of two segments and without pacing, so a host that goes on regardless
-/// still sends, slowly.
+/// size is filled: on an error with a fixed window of two segments and without pacing, so a host that goes on
+/// regardless still sends, slowly.
 ///
 /// # Safety
 ///

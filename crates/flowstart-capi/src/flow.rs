@@ -310,7 +310,10 @@ impl Flow {
     /// A packet was declared lost; the acknowledgement or the timer that revealed it follows.
     pub(crate) fn on_packet_lost(&mut self, number: u64, bytes: u64) -> Result<(), Refusal> {
         self.require_sent("packet_number", number)?;
-        Refusal::unless_in("bytes", bytes, 1..=(self.sent_bytes - self.lost_bytes).max(1))?;
+        Refusal::unless_in("bytes", bytes, 0..=self.sent_bytes - self.lost_bytes)?;
+        if bytes == 0 {
+            return Ok(());
+        }
         self.lost_bytes += bytes;
         let (position, bytes) = (number + 1, Bytes::new(bytes));
         let (before, highest) = self.lost.unwrap_or_default();

@@ -1,7 +1,7 @@
 //! The controller for hosts that are written in C.
 //!
-//! A host includes `flowstart.h`, links `libflowstart`, makes a controller for each flow, reports what it sends and what
-//! is acknowledged and lost, and asks how much it may send and how fast. The README shows it in twenty lines,
+//! A host includes `flowstart.h`, links `libflowstart`, makes a controller for each flow, reports what it sends and
+//! what is acknowledged and lost, and asks how much it may send and how fast. The README shows it in twenty lines,
 //! `examples/flow.c` in a whole transfer.
 //!
 //! | Looking for | Where |
