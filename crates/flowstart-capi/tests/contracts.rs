@@ -332,6 +332,85 @@ fn most_schemes_and_every_loss_based_avoidance_can_be_had() {
     assert_eq!(pairs, (StartupConfig::NAMES.len() - 1) * 3);
 }
 
+#[test]
+fn c_and_rust_agree_over_a_long_transfer_with_pauses() {
+    for mut both in pairs() {
+        for step in 0..3000_u32 {
+            both.apply(&Operation::Wait(5_000_000));
+            (0..3).for_each(|_| both.apply(&Operation::Send));
+            match step % 500 {
+                100 | 101 => both.apply(&Operation::Lose { packets: 2 }),
+                200 => both.apply(&Operation::Mark),
+                250 => both.apply(&Operation::FindSpurious),
+                300 => both.apply(&Operation::Idle { ms: 7000 }),
+                400 if step > 2000 => both.apply(&Operation::CongestPersistently),
+                _ => {}
+            }
+            let rtt_ms = 50 + (step % 7) as u16;
+            both.apply(&Operation::Acknowledge { packets: 2, rtt_ms, app_limited: step % 50 == 0 });
+        }
+        assert!(both.c.next > 5000, "{} packets say little", both.c.next);
+    }
+}
+
+/// As `flowstart-quic` tries it with the events of QUIC stacks.
+#[test]
+fn a_loss_comes_before_the_acknowledgement_of_its_frame() {
+    let mut c = InC::new("slow-start", "cubic").expect("a valid pair");
+    (0..10).for_each(|_| c.happen(&Operation::Send));
+    // A frame acknowledges 3 to 9 and so reveals that 0 to 2 are lost.
+    for number in 0..3 {
+        // SAFETY: as made above.
+        require(unsafe { flowstart_on_packet_lost(c.controller, number, SEGMENT) });
+    }
+    (c.now, c.in_flight, c.acknowledged) = (100_000_000, 0, 10);
+    let of_seven = |ack: &mut Ack| (ack.delivered_bytes, ack.delivered_packets) = (7 * SEGMENT, 7);
+    c.ack(|ack| {
+        of_seven(ack);
+        ack.rtt = 100_000_000;
+    });
+    // CUBIC makes 0.7 of a window of 10 packets, not of the 17 that the acknowledgement would have made of it first.
+    assert_eq!(c.output().cwnd, 7 * SEGMENT);
+    // 7 packets in an RTT of 100 ms, paced at 1.25 of that: 1.25 * 67,200 bit / 0.1 s.
+    assert_eq!(c.output().pacing_rate, 840_000);
+}
+
+#[test]
+fn the_receivers_delay_is_no_part_of_a_sample() {
+    let mut c = InC::new("slow-start", "cubic").expect("a valid pair");
+    for (rtt, delay) in [(100, 0), (116, 8)] {
+        c.happen(&Operation::Send);
+        (c.now, c.in_flight, c.acknowledged) = (c.now + 116_000_000, 0, c.next);
+        c.ack(|ack| {
+            (ack.delivered_bytes, ack.delivered_packets) = (SEGMENT, 1);
+            (ack.rtt, ack.ack_delay) = (rtt * 1_000_000, delay * 1_000_000);
+        });
+    }
+    // RFC 9002, section 5.3: 7/8 * 100 + 1/8 * (116 - 8) = 101.
+    assert_eq!((c.output().smoothed_rtt, c.output().min_rtt), (101_000_000, 100_000_000));
+}
+
+#[test]
+fn a_launch_leaves_at_its_rate() {
+    // Blitzstart with a hint of 20 Mbit/s over an RTT of 50 ms: the bandwidth-delay product is 125,000 bytes.
+    let mut c = InC::new("blitzstart", "cubic").expect("a valid pair");
+    let launched = c.output();
+    let mut sent = 0;
+    let begin = c.now;
+    while c.in_flight + SEGMENT <= launched.cwnd {
+        let output = c.output();
+        if output.next_send > c.now {
+            c.now = output.next_send;
+            continue;
+        }
+        c.happen(&Operation::Send);
+        sent += SEGMENT * 8;
+    }
+    let seconds = (c.now - begin) as f64 / 1e9;
+    let rate = (sent as f64 - launched.burst as f64 * 8.0) / seconds;
+    assert!((rate / launched.pacing_rate as f64 - 1.0).abs() < 0.02, "{rate} at {launched:?}");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
