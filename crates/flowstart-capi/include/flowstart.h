@@ -93,7 +93,8 @@ typedef struct flowstart_config {
 typedef struct flowstart_path {
   // `sizeof(flowstart_path)`.
   size_t size;
-  // RTT of the handshake in nanoseconds. 0: the smallest sample that `flowstart_on_ack()` got, if any.
+  // RTT of the handshake in nanoseconds, which is the first sample if there was none. 0: the smallest sample that
+  // `flowstart_on_ack()` got, if any.
   uint64_t handshake_rtt;
   // Bytes that an earlier connection delivered over this path in one RTT. 0: no earlier connection is known.
   uint64_t saved_cwnd;
@@ -119,8 +120,9 @@ typedef struct flowstart_path {
   uint64_t oracle_rate;
   // The access technology behind `hint_rate`, a `flowstart_technology`.
   uint32_t hint_technology;
-  // 0.
-  uint32_t reserved;
+  // 1: the RTT of the handshake is only the client's word, who may lengthen it to get a larger window; the launch
+  // counts only as far as later samples bear it out. For servers that believe what strangers say. 0: it is true.
+  uint32_t doubt_handshake;
 } flowstart_path;
 
 // What one acknowledgement says, or a loss timer: the losses that it reveals are those reported by

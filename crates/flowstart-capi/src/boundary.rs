@@ -14,11 +14,13 @@ use std::ptr;
 use std::sync::{Mutex, TryLockError};
 
 use flowstart_core::controller::{Controller as Core, ControllerConfig};
-use flowstart_core::path::PathKnowledge;
 use flowstart_core::units::Bytes;
 
-use crate::flow::{Flow, check_needs, flag, knowledge};
+use crate::flow::Flow;
+use crate::knowledge::Knowledge;
 use crate::layout::{Ack, Config, Output, Path, Status};
+use crate::needs::check_needs;
+use crate::quantity::flag;
 use crate::refusal::Refusal;
 use crate::scheme;
 
@@ -68,7 +70,7 @@ unsafe impl Versioned for Config {
 // SAFETY: numbers in `repr(C)`, the size first.
 unsafe impl Versioned for Path {
     const NAME: &'static str = "flowstart_path";
-    const FIRST: usize = offset_of!(Path, reserved) + size_of::<u32>();
+    const FIRST: usize = offset_of!(Path, doubt_handshake) + size_of::<u32>();
 }
 
 // SAFETY: numbers in `repr(C)`, the size first.
@@ -346,12 +348,12 @@ unsafe fn segment(controller: *mut Controller) -> Bytes {
 /// # Safety
 ///
 /// `path` is NULL or points to a struct of the size that it states.
-unsafe fn read_path(path: *const Path) -> Result<PathKnowledge, Refusal> {
+unsafe fn read_path(path: *const Path) -> Result<Knowledge, Refusal> {
     if path.is_null() {
-        return Ok(PathKnowledge::default());
+        return Ok(Knowledge::default());
     }
     // SAFETY: the caller's contract.
-    knowledge(&unsafe { read(path, "path") }?)
+    Knowledge::read(&unsafe { read(path, "path") }?)
 }
 
 /// The struct of a caller, whose header may be older: what its struct does not have is zero.
@@ -425,6 +427,7 @@ mod tests {
     use flowstart_core::avoidance::AvoidanceConfig;
     use flowstart_core::event::{Ack as Event, DecisionLog, Loss};
     use flowstart_core::launch::Launch;
+    use flowstart_core::path::PathKnowledge;
     use flowstart_core::rtt::RttEstimator;
     use flowstart_core::startup::{CustomStartup, Startup, StartupConfig, Step};
     use flowstart_core::time::Timestamp;

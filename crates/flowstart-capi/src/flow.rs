@@ -10,19 +10,19 @@
 
 use std::os::raw::c_char;
 
-use flowstart_core::avoidance::AvoidanceConfig;
-use flowstart_core::controller::{AckFrame, Controller, ControllerConfig, Resume};
+use flowstart_core::controller::{AckFrame, Controller, Resume};
+use flowstart_core::doubt::Doubt;
 use flowstart_core::event::{self, Decision, Ecn, Loss, Position, Sent};
 use flowstart_core::launch::UNPACED;
-use flowstart_core::needs::Needs;
 use flowstart_core::pacer::Pacer;
-use flowstart_core::path::{AccessTechnology, Hint, PathKnowledge, SavedPath};
+use flowstart_core::path::PathKnowledge;
 use flowstart_core::rtt::RttEstimator;
-use flowstart_core::startup::StartupConfig;
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
 
-use crate::layout::{Ack, Output, Path, Phase, Status, Technology};
+use crate::knowledge::Knowledge;
+use crate::layout::{Ack, Output, Phase, Status};
+use crate::quantity::{FASTEST, LARGEST, amount, flag, some_span, span, time};
 use crate::refusal::Refusal;
 
 /// RTT before the first sample (RFC 9002, section 6.2.2).
@@ -34,15 +34,6 @@ const MAX_ACK_DELAY: Duration = Duration::from_millis(25);
 /// Segments of the smallest window (RFC 9002, section 7.2). With a window of one, a host may wait for ever to send a
 /// full packet behind a smaller one that is still in flight.
 const MINIMUM_WINDOW: u64 = 2;
-/// Largest time, packet number and sum of bytes: 2^62 - 1, as in QUIC (RFC 9000, section 16). A time is 146 years.
-const LARGEST: u64 = (1 << 62) - 1;
-/// Largest rate: 10^15 bit/s, beyond which nothing is paced.
-const FASTEST: u64 = UNPACED.bits_per_sec();
-
-/// What a host in C can give to schemes: it paces at the rate that it is told, and may have asked routers before the
-/// launch. It keeps no state of packets for rate samples, has no congestion header, and sends nothing again that is
-/// not lost.
-const GIVES: Needs = Needs::OWN_RATE.and(Needs::APPROVAL);
 
 /// Why startup ended.
 #[derive(Clone, Copy, Debug)]
@@ -71,120 +62,18 @@ pub(crate) struct Flow {
     lost_bytes: u64,
     /// Losses since the last acknowledgement.
     lost: Option<(Bytes, Position)>,
+    /// Window and rate of the latest launch.
+    launch: Option<(Bytes, Option<Rate>)>,
+    /// The latest launch, if its RTT is only the client's word.
+    doubt: Option<Doubt>,
+    /// Bytes delivered since the latest launch.
+    delivered: Bytes,
     /// Position of the last packet that had left when the window was found full.
     full_until: Position,
     last_sent: Timestamp,
     /// Time of the latest event.
     now: Timestamp,
     exit: Option<Exit>,
-}
-
-/// Refuses algorithms that need what a host in C cannot give.
-pub(crate) fn check_needs(config: &ControllerConfig, ect1: bool) -> Result<(), Refusal> {
-    // An algorithm is built to say what it needs, so its parameters must be in range before.
-    config.validate()?;
-    let gives = if ect1 { GIVES.and(Needs::SCALABLE_MARKS) } else { GIVES };
-    let (startup, avoidance) = (config.startup.name(), config.avoidance.name());
-    let needs = [("scheme", startup, config.startup.needs()), ("avoidance", avoidance, config.avoidance.needs())];
-    for (field, name, needs) in needs {
-        let lacks = |need| needs.without(gives).contains(need);
-        let why = if lacks(Needs::RATE_SAMPLES) {
-            "it needs a rate sample with each acknowledgement, and hosts report only sums"
-        } else if lacks(Needs::CONGESTION_HEADER) {
-            "it needs a congestion header for routers to write into, and hosts have none"
-        } else if lacks(Needs::SCALABLE_MARKS) {
-            "it needs ECT(1) and numbers of marks, which ect1 = 1 promises"
-        } else if lacks(Needs::PROACTIVE_RETRANSMISSION) {
-            "it sends data again before it is lost, and hosts only when it is"
-        } else if needs.without(gives) != Needs::NONE {
-            "it asks routers in mid-connection, and hosts ask only before the launch"
-        } else {
-            continue;
-        };
-        let allowed = names_within(field == "scheme", gives).join(", ");
-        return Err(Refusal::value(format_args!("{field} `{name}`: {why}; allowed are {allowed}")));
-    }
-    Ok(())
-}
-
-/// The names of the schemes, or else the kinds of congestion avoidance, that need no more than this.
-fn names_within(schemes: bool, gives: Needs) -> Vec<&'static str> {
-    let enough = |needs: Needs| needs.without(gives) == Needs::NONE;
-    if schemes {
-        let all = StartupConfig::defaults().into_iter();
-        return all.filter(|one| enough(one.needs())).map(|one| one.name()).collect();
-    }
-    let all = AvoidanceConfig::defaults().into_iter();
-    all.filter(|one| enough(one.needs())).map(|one| one.name()).collect()
-}
-
-/// A time that a host states.
-fn time(field: &str, nanos: u64) -> Result<Timestamp, Refusal> {
-    Refusal::unless_in(field, nanos, 0..=LARGEST)?;
-    Ok(Timestamp::from_nanos(nanos))
-}
-
-fn span(field: &str, nanos: u64) -> Result<Duration, Refusal> {
-    Refusal::unless_in(field, nanos, 0..=LARGEST)?;
-    Ok(Duration::from_nanos(nanos))
-}
-
-fn amount(field: &str, bytes: u64) -> Result<Bytes, Refusal> {
-    Refusal::unless_in(field, bytes, 0..=LARGEST)?;
-    Ok(Bytes::new(bytes))
-}
-
-/// A flag of C, which may hold any number.
-pub(crate) fn flag(field: &str, value: u32) -> Result<bool, Refusal> {
-    Refusal::unless_in(field, value.into(), 0..=1)?;
-    Ok(value == 1)
-}
-
-/// What a host knows of a path.
-pub(crate) fn knowledge(path: &Path) -> Result<PathKnowledge, Refusal> {
-    let rate = |field, bits| {
-        Refusal::unless_in(field, bits, 0..=FASTEST)?;
-        Ok::<_, Refusal>(Some(Rate::from_bits_per_sec(bits)).filter(|rate| *rate > Rate::ZERO))
-    };
-    let some_amount = |field, bytes| amount(field, bytes).map(|bytes| Some(bytes).filter(|bytes| *bytes > Bytes::ZERO));
-    let some_span = |field, nanos| span(field, nanos).map(|span| Some(span).filter(|span| *span > Duration::ZERO));
-    Refusal::unless_in("reserved", path.reserved.into(), 0..=0)?;
-    let technology = technology(path.hint_technology)?;
-    let (saved_rtt, age) = (some_span("saved_rtt", path.saved_rtt)?, span("saved_age", path.saved_age)?);
-    let saved = match (some_amount("saved_cwnd", path.saved_cwnd)?, saved_rtt) {
-        (Some(cwnd), Some(rtt)) => Some(SavedPath { rtt, cwnd, age }),
-        (Some(_), None) => {
-            let message = format_args!("saved_rtt is 0; with saved_cwnd allowed is 1 to {LARGEST}");
-            return Err(Refusal::value(message));
-        }
-        (None, _) => None,
-    };
-    Ok(PathKnowledge {
-        handshake_rtt: some_span("handshake_rtt", path.handshake_rtt)?,
-        saved,
-        receive_window: some_amount("receive_window", path.receive_window)?,
-        bytes_waiting: some_amount("bytes_waiting", path.bytes_waiting)?,
-        hint: rate("hint_rate", path.hint_rate)?.map(|bandwidth| Hint { bandwidth, technology }),
-        requested_rate: rate("requested_rate", path.requested_rate)?,
-        interface_rate: rate("interface_rate", path.interface_rate)?,
-        approved_rate: rate("approved_rate", path.approved_rate)?,
-        advised_rate: rate("advised_rate", path.advised_rate)?,
-        oracle_rate: rate("oracle_rate", path.oracle_rate)?,
-    })
-}
-
-fn technology(number: u32) -> Result<AccessTechnology, Refusal> {
-    const ALL: [(Technology, AccessTechnology); 7] = [
-        (Technology::Unknown, AccessTechnology::Unknown),
-        (Technology::Ethernet, AccessTechnology::Ethernet),
-        (Technology::Dsl, AccessTechnology::Dsl),
-        (Technology::Docsis, AccessTechnology::Docsis),
-        (Technology::Wifi, AccessTechnology::Wifi),
-        (Technology::ThirdGeneration, AccessTechnology::ThirdGeneration),
-        (Technology::Lte, AccessTechnology::Lte),
-    ];
-    Refusal::unless_in("hint_technology", number.into(), 0..=ALL.len() as u64 - 1)?;
-    Ok(ALL.into_iter().find(|(one, _)| *one as u32 == number).map(|(_, technology)| technology).unwrap_or_default())
 }
 
 impl Flow {
@@ -202,6 +91,9 @@ impl Flow {
             delivered_bytes: 0,
             lost_bytes: 0,
             lost: None,
+            launch: None,
+            doubt: None,
+            delivered: Bytes::ZERO,
             full_until: 0,
             last_sent: Timestamp::ZERO,
             now: Timestamp::ZERO,
@@ -210,48 +102,54 @@ impl Flow {
     }
 
     /// The handshake is over and data may leave.
-    pub(crate) fn launch(&mut self, now: u64, path: PathKnowledge) -> Result<(), Refusal> {
+    pub(crate) fn launch(&mut self, now: u64, known: Knowledge) -> Result<(), Refusal> {
         let now = time("now", now)?;
         if self.launched_after.is_some() {
             let message = "the flow has launched already; after a change of path call flowstart_on_path_change()";
             return Err(Refusal::new(Status::State, message));
         }
         self.advance(now);
-        self.launch_with(path);
+        self.launch_with(known);
         Ok(())
     }
 
-    fn launch_with(&mut self, mut path: PathKnowledge) {
+    /// The first launch, or that of another path.
+    fn launch_with(&mut self, Knowledge { mut path, doubts_handshake }: Knowledge) {
+        if let Some(sample) = path.handshake_rtt.filter(|_| !self.rtt.is_sampled()) {
+            self.rtt.update(self.now, sample.max(SHORTEST_RTT), Duration::ZERO);
+        }
         path.handshake_rtt = path.handshake_rtt.or(self.rtt.min());
-        self.controller.on_sent_before_launch(self.sent);
-        self.controller.launch(self.now, &path, &self.rtt);
-        self.launched_after = Some(self.sent);
+        let again = self.launched_after.replace(self.sent).is_some();
+        // What has launched before does not say on what another launch would depend.
+        let is_doubted = doubts_handshake && (again || !self.controller.depends_on(self.now, &path).is_empty());
+        if again {
+            self.controller.on_path_change(self.now, &path, &self.rtt);
+        } else {
+            self.controller.on_sent_before_launch(self.sent);
+            self.controller.launch(self.now, &path, &self.rtt);
+        }
+        (self.exit, self.delivered) = (None, Bytes::ZERO);
         self.settle();
         self.allow_burst();
+        let launch = self.launch.filter(|_| is_doubted).zip(path.handshake_rtt);
+        self.doubt = launch.map(|((window, rate), handshake)| Doubt::new(window, rate, handshake));
     }
 
     /// Congestion needs a response, and only a launched controller can give it.
     fn launch_into_congestion(&mut self) {
         if self.launched_after.is_none() {
-            self.launch_with(PathKnowledge::default());
+            self.launch_with(Knowledge::default());
         }
     }
 
     /// Packets take another path from now on.
-    pub(crate) fn change_path(&mut self, now: u64, path: PathKnowledge) -> Result<(), Refusal> {
+    pub(crate) fn change_path(&mut self, now: u64, known: Knowledge) -> Result<(), Refusal> {
         let now = time("now", now)?;
         self.advance(now);
         self.rtt = RttEstimator::new(INITIAL_RTT);
         self.pacer = Pacer::new(Duration::ZERO);
         (self.earlier_path, self.lost) = (self.sent, None);
-        if self.launched_after.is_none() {
-            self.launch_with(path);
-        } else {
-            self.exit = None;
-            self.controller.on_path_change(self.now, &path, &self.rtt);
-            self.settle();
-            self.allow_burst();
-        }
+        self.launch_with(known);
         Ok(())
     }
 
@@ -276,7 +174,7 @@ impl Flow {
             if in_flight == size {
                 self.resume();
             }
-            if let Some(rate) = self.controller.pacing_rate() {
+            if let Some(rate) = self.pacing_rate() {
                 self.pacer.set_group(self.controller.send_group());
                 self.pacer.on_sent(self.now, size, rate);
             }
@@ -335,8 +233,7 @@ impl Flow {
     pub(crate) fn on_ack(&mut self, ack: &Ack) -> Result<(), Refusal> {
         let now = time("now", ack.now)?;
         let (in_flight, delay) = (amount("in_flight", ack.in_flight)?, span("ack_delay", ack.ack_delay)?);
-        Refusal::unless_in("rtt", ack.rtt, 0..=LARGEST)?;
-        let sample = Some(Duration::from_nanos(ack.rtt)).filter(|rtt| *rtt > Duration::ZERO);
+        let sample = some_span("rtt", ack.rtt)?;
         let app_limited = flag("app_limited", ack.app_limited)?;
         let persistent = flag("persistent_congestion", ack.persistent_congestion)?;
         Refusal::unless_in("delivered_bytes", ack.delivered_bytes, 0..=self.sent_bytes - self.delivered_bytes)?;
@@ -379,6 +276,10 @@ impl Flow {
         let persistent_congestion = persistent && lost.is_some();
         let frame = AckFrame { persistent_congestion, lost, marked, delivered, duplicate: false };
         self.controller.on_ack_frame(&frame, &self.rtt);
+        self.delivered += delivered.map_or(Bytes::ZERO, |ack| ack.bytes);
+        if let Some(window) = self.doubt.and_then(|doubt| doubt.window(self.rtt.min()?, self.delivered)) {
+            self.controller.limit_window(window, &self.rtt);
+        }
         self.settle();
         Ok(())
     }
@@ -418,10 +319,21 @@ impl Flow {
     /// Takes what the controller has decided.
     fn settle(&mut self) {
         while let Some((time, decision)) = self.controller.take_decision() {
-            if let Decision::StartupExited { reason, cwnd, .. } = decision {
-                self.exit.get_or_insert(Exit { time, cwnd, reason: reason.name() });
+            match decision {
+                Decision::Launched { cwnd, pacing_rate } => self.launch = Some((cwnd, pacing_rate)),
+                Decision::StartupExited { reason, cwnd, .. } => {
+                    self.exit.get_or_insert(Exit { time, cwnd, reason: reason.name() });
+                }
+                _ => {}
             }
         }
+    }
+
+    /// The rate at which packets may leave; `None`: as the window allows, as before the launch.
+    fn pacing_rate(&self) -> Option<Rate> {
+        let rate = self.launched_after.and_then(|_| self.controller.pacing_rate());
+        let held = self.doubt.and_then(|doubt| doubt.pacing_rate(self.rtt.min()?, self.delivered));
+        rate.into_iter().chain(held).min()
     }
 
     /// What may be sent at `now`.
@@ -429,8 +341,7 @@ impl Flow {
         let now = time("now", now)?;
         self.advance(now);
         let output = self.controller.output();
-        // Before the launch only the initial window binds.
-        let rate = self.launched_after.and(output.pacing_rate);
+        let rate = self.pacing_rate();
         let waits = self.launched_after.is_none();
         let phase = match (waits, self.controller.in_startup()) {
             (true, _) => Phase::Waiting,

@@ -87,7 +87,8 @@ pub struct Config {
 pub struct Path {
     /// `sizeof(flowstart_path)`.
     pub size: usize,
-    /// RTT of the handshake in nanoseconds. 0: the smallest sample that `flowstart_on_ack()` got, if any.
+    /// RTT of the handshake in nanoseconds, which is the first sample if there was none. 0: the smallest sample that
+    /// `flowstart_on_ack()` got, if any.
     pub handshake_rtt: u64,
     /// Bytes that an earlier connection delivered over this path in one RTT. 0: no earlier connection is known.
     pub saved_cwnd: u64,
@@ -113,8 +114,9 @@ pub struct Path {
     pub oracle_rate: u64,
     /// The access technology behind `hint_rate`, a `flowstart_technology`.
     pub hint_technology: u32,
-    /// 0.
-    pub reserved: u32,
+    /// 1: the RTT of the handshake is only the client's word, who may lengthen it to get a larger window; the launch
+    /// counts only as far as later samples bear it out. For servers that believe what strangers say. 0: it is true.
+    pub doubt_handshake: u32,
 }
 
 /// What one acknowledgement says, or a loss timer: the losses that it reveals are those reported by

@@ -10,6 +10,8 @@
 //! | the structs of the header | `layout.rs` |
 //! | what events of C mean to the controller | `flow.rs` |
 //! | texts that name a scheme | `scheme.rs` |
+//! | which algorithms a host in C can run | `needs.rs` |
+//! | what is known of a path, and ranges of numbers | `knowledge.rs`, `quantity.rs` |
 //! | errors | `refusal.rs` |
 //!
 //! The controller is `flowstart_core`'s, the one of the simulator and of the adapters for noq and quinn, with the same
@@ -20,6 +22,9 @@
 #[allow(unsafe_code, reason = "the border to C; the rest of the crate is safe Rust")]
 pub mod boundary;
 mod flow;
+mod knowledge;
 pub mod layout;
+mod needs;
+mod quantity;
 mod refusal;
 mod scheme;

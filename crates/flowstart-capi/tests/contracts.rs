@@ -68,7 +68,7 @@ fn told(path: &PathKnowledge) -> Path {
         oracle_rate: rate(path.oracle_rate),
         // LTE, or unknown.
         hint_technology: if path.hint.is_some() { 6 } else { 0 },
-        reserved: 0,
+        doubt_handshake: 0,
     }
 }
 
@@ -82,8 +82,13 @@ fn require(status: Status) {
 }
 
 impl InC {
-    /// `None`: the library refuses the pair.
+    /// A host that knows everything of its path; `None`: the library refuses the pair.
     fn new(scheme: &str, avoidance: &str) -> Option<Self> {
+        Self::launched(scheme, avoidance, &told(&known()))
+    }
+
+    /// A host that launches with what it knows of its path.
+    fn launched(scheme: &str, avoidance: &str, path: &Path) -> Option<Self> {
         let (scheme, avoidance) = (CString::new(scheme).expect("a name"), CString::new(avoidance).expect("a name"));
         let config = Config {
             size: size_of::<Config>(),
@@ -101,9 +106,8 @@ impl InC {
             assert!(status == Status::Value && controller.is_null());
             return None;
         }
-        let path = told(&known());
         // SAFETY: made above.
-        require(unsafe { flowstart_launch(controller, 0, &raw const path) });
+        require(unsafe { flowstart_launch(controller, 0, ptr::from_ref(path)) });
         Some(Self { controller, now: 0, segment: SEGMENT, in_flight: 0, next: 0, acknowledged: 0 })
     }
 
@@ -356,7 +360,7 @@ fn c_and_rust_agree_over_a_long_transfer_with_pauses() {
 /// As `flowstart-quic` tries it with the events of QUIC stacks.
 #[test]
 fn a_loss_comes_before_the_acknowledgement_of_its_frame() {
-    let mut c = InC::new("slow-start", "cubic").expect("a valid pair");
+    let mut c = InC::launched("slow-start", "cubic", &told(&PathKnowledge::default())).expect("a valid pair");
     (0..10).for_each(|_| c.happen(&Operation::Send));
     // A frame acknowledges 3 to 9 and so reveals that 0 to 2 are lost.
     for number in 0..3 {
@@ -377,7 +381,7 @@ fn a_loss_comes_before_the_acknowledgement_of_its_frame() {
 
 #[test]
 fn the_receivers_delay_is_no_part_of_a_sample() {
-    let mut c = InC::new("slow-start", "cubic").expect("a valid pair");
+    let mut c = InC::launched("slow-start", "cubic", &told(&PathKnowledge::default())).expect("a valid pair");
     for (rtt, delay) in [(100, 0), (116, 8)] {
         c.happen(&Operation::Send);
         (c.now, c.in_flight, c.acknowledged) = (c.now + 116_000_000, 0, c.next);
@@ -388,6 +392,32 @@ fn the_receivers_delay_is_no_part_of_a_sample() {
     }
     // RFC 9002, section 5.3: 7/8 * 100 + 1/8 * (116 - 8) = 101.
     assert_eq!((c.output().smoothed_rtt, c.output().min_rtt), (101_000_000, 100_000_000));
+}
+
+/// As `flowstart-quic` tries it.
+#[test]
+fn a_client_that_delays_its_handshake_gains_no_window() {
+    // After a flight of 20 packets, 10 of them are acknowledged after 100 ms.
+    let after_a_flight = |handshake_ms: u64, doubts: bool| {
+        let mut path = told(&PathKnowledge { bytes_waiting: Some(Bytes::new(50_000_000)), ..Default::default() });
+        (path.handshake_rtt, path.hint_rate) = (handshake_ms * 1_000_000, 10_000_000);
+        path.doubt_handshake = doubts.into();
+        let mut c = InC::launched("blitzstart", "cubic", &path).expect("a valid pair");
+        let launched = c.output().cwnd;
+        (0..20).for_each(|_| c.happen(&Operation::Send));
+        c.now += 100_000_000;
+        c.happen(&Operation::Acknowledge { packets: 10, rtt_ms: 100, app_limited: false });
+        (launched, c.output())
+    };
+    // 10 Mbit/s for 3 s are 3.75 MB, for 100 ms 125 KB; 12 KB were delivered since the launch.
+    let (launched, doubted) = after_a_flight(3000, true);
+    assert_eq!(launched, 3_750_000);
+    assert!((100_000..=137_000).contains(&doubted.cwnd) && doubted.pacing_rate <= 10_000_000, "{doubted:?}");
+    let (_, believed) = after_a_flight(3000, false);
+    assert!(believed.cwnd >= 3_750_000, "{believed:?}");
+    // Who does not lie loses nothing.
+    let (launched, honest) = after_a_flight(100, true);
+    assert!(launched == 125_000 && honest.cwnd >= launched, "{launched}, {honest:?}");
 }
 
 #[test]

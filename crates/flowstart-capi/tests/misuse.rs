@@ -208,7 +208,7 @@ fn values_out_of_range_are_refused_and_change_nothing() {
             (|path| path.handshake_rtt = u64::MAX, "handshake_rtt is "),
             (|path| path.saved_cwnd = 1, "saved_rtt is 0; with saved_cwnd allowed is 1 to "),
             (|path| path.hint_technology = 7, "hint_technology is 7; allowed is 0 to 6"),
-            (|path| path.reserved = 1, "reserved is 1; allowed is 0 to 0"),
+            (|path| path.doubt_handshake = 2, "doubt_handshake is 2; allowed is 0 to 1"),
         ] {
             let mut path: Path = zeroed();
             change(&mut path);
@@ -318,7 +318,7 @@ proptest! {
             (path.handshake_rtt, path.saved_cwnd, path.saved_rtt, path.saved_age) = (n[1], n[2], n[3], n[4]);
             (path.receive_window, path.bytes_waiting, path.hint_rate) = (n[5], n[6], n[7]);
             (path.requested_rate, path.interface_rate, path.approved_rate) = (n[8], n[9], n[10]);
-            (path.advised_rate, path.oracle_rate) = (n[11], n[0]);
+            (path.advised_rate, path.oracle_rate, path.doubt_handshake) = (n[11], n[0], (n[1] % 2) as u32);
             // SAFETY: made above.
             let status = unsafe {
                 match call {

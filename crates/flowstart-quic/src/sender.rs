@@ -17,12 +17,12 @@
 //!   the sender notes up to which packet the window was full.
 
 mod answer;
-mod doubt;
 
 use std::sync::Arc;
 
 use flowstart_core::controller::{AckFrame, Controller, Resume};
 use flowstart_core::delivery_rate::DeliveryRate;
+use flowstart_core::doubt::Doubt;
 use flowstart_core::event::{Ack, Decision, Ecn, Loss, Position, Sent, Timeout};
 use flowstart_core::launch::UNPACED;
 use flowstart_core::needs::Needs;
@@ -32,7 +32,6 @@ use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::Bytes;
 
 pub(crate) use self::answer::Answer;
-use self::doubt::Doubt;
 use crate::flow::{Flow, Status};
 use crate::sent::{LostPlace, Packet, SentLog};
 
@@ -457,7 +456,8 @@ impl Sender {
         self.launched_after = Some(position);
         self.publish();
         let is_doubted = self.flow.doubts_handshake() && !used.is_empty();
-        self.doubt = Doubt::of(&self.status).filter(|_| is_doubted);
+        let launch = self.status.launch.filter(|_| is_doubted).zip(self.rtt.min());
+        self.doubt = launch.map(|((_, window, rate), handshake)| Doubt::new(window, rate, handshake));
     }
 
     /// Tells the application.
