@@ -153,7 +153,6 @@ impl InC {
     }
 
     fn happen(&mut self, operation: &Operation) {
-        // SAFETY: as made above.
         let controller = self.controller;
         match *operation {
             Operation::Wait(nanos) => self.now += u64::from(nanos),
