@@ -5,7 +5,7 @@ FLOWSTART := target/release/flowstart
 FUZZ_SECONDS ?= 60
 
 .PHONY: run test lint same-results bench bench-quic bench-report load parity interop browser fuzz study study-predict
-.PHONY: record full setup
+.PHONY: record full setup install-capi
 
 # The Blitzstart paper's Table 1, all cells with fewer repetitions, on the terminal and as an HTML report.
 run: setup
@@ -87,6 +87,12 @@ same-results: setup
 	@test -n "$(OLD)" || { echo "usage: make same-results OLD=PROGRAM [NEW=PROGRAM]" >&2; exit 2; }
 	$(if $(filter $(FLOWSTART),$(NEW)),cargo build --release --locked -p flowstart)
 	scripts/same-results $(OLD) $(NEW)
+
+# The library for hosts in C: header, shared and static library, and what pkg-config says. DESTDIR is for packages.
+PREFIX ?= /usr/local
+install-capi: setup
+	cargo build --release --locked -p flowstart-capi
+	scripts/install-capi target/release "$(PREFIX)" "$(DESTDIR)"
 
 lint:
 	@scripts/setup lint

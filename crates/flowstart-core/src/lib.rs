@@ -19,7 +19,7 @@
 //! | RTT estimation, delivery rate, pacing | [`rtt`], [`delivery_rate`], [`pacer`] |
 //! | specs as users write them, and bad input | [`spec`] |
 //! | units, time, seeded randomness | [`units`], [`time`], [`rng`] |
-//! | windows and launches | [`window`], [`launch`] |
+//! | windows and launches, and launches that are held to later samples | [`window`], [`launch`], [`doubt`] |
 //!
 //! Without features the crate has only controllers. `serde` reads and writes configurations. `aqm` adds queue
 //! disciplines, `router` the routers' part of Quick-Start, XCP and SCONE, `experimental` algorithms without a published
@@ -40,6 +40,7 @@ pub mod aqm;
 pub mod avoidance;
 pub mod controller;
 pub mod delivery_rate;
+pub mod doubt;
 pub mod ensemble;
 pub mod event;
 pub mod launch;

@@ -2,6 +2,7 @@
 
 mod configurations;
 mod host;
+mod operations;
 
 use std::fmt::Debug;
 
@@ -21,32 +22,8 @@ use flowstart_core::units::{Bytes, Rate};
 use flowstart_core::variable::{Owner, Unit, Variable};
 use flowstart_core::window::Window;
 use host::{Host, Operation, POLICIES, SEGMENT, known};
+use operations::operation;
 use proptest::prelude::*;
-
-fn operation() -> impl Strategy<Value = Operation> {
-    prop_oneof![
-        any::<u32>().prop_map(Operation::Wait),
-        Just(Operation::Send),
-        Just(Operation::Send),
-        (1..20u8, 0..2000u16, any::<bool>()).prop_map(|(packets, rtt_ms, app_limited)| Operation::Acknowledge {
-            packets,
-            rtt_ms,
-            app_limited
-        }),
-        (1..10u8).prop_map(|packets| Operation::Lose { packets }),
-        Just(Operation::Mark),
-        Just(Operation::TimeOut),
-        Just(Operation::CongestPersistently),
-        Just(Operation::FindSpurious),
-        (1200..9000u16).prop_map(Operation::ChangeSegment),
-        Just(Operation::Timer),
-        (0..400_000u32).prop_map(|ms| Operation::Idle { ms }),
-        Just(Operation::Limited),
-        Just(Operation::ChangePath),
-        prop::option::of(0..1_000_000u32).prop_map(Operation::Advice),
-        any::<u32>().prop_map(Operation::Share),
-    ]
-}
 
 /// Every congestion avoidance with its defaults, and the versions beside them.
 fn every_avoidance() -> impl Iterator<Item = AvoidanceConfig> {

@@ -17,7 +17,6 @@
 //!   the sender notes up to which packet the window was full.
 
 mod answer;
-mod doubt;
 mod launch;
 
 use std::sync::Arc;
@@ -25,6 +24,7 @@ use std::time::Instant;
 
 use flowstart_core::controller::{AckFrame, Controller, Resume};
 use flowstart_core::delivery_rate::DeliveryRate;
+use flowstart_core::doubt::Doubt;
 use flowstart_core::event::{Ack, Decision, Ecn, Loss, Position, Sent, Timeout};
 use flowstart_core::launch::UNPACED;
 use flowstart_core::needs::Needs;
@@ -34,7 +34,6 @@ use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::Bytes;
 
 pub(crate) use self::answer::Answer;
-use self::doubt::Doubt;
 use crate::flow::{Flow, Status};
 use crate::sent::{LostPlace, Packet, SentLog};
 use crate::sharing::Membership;

@@ -151,6 +151,10 @@ impl Host {
             samples: reduction != Reduction::PrrSafe,
             path,
         };
+        // The handshake has given the first sample.
+        if let Some(sample) = host.path.handshake_rtt {
+            host.rtt.update(host.now, sample, Duration::ZERO);
+        }
         host.controller.launch(host.now, &host.path, &host.rtt);
         host.check(&Operation::Timer);
         Some(host)

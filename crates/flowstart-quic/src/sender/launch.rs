@@ -1,10 +1,11 @@
 //! The launch, and the window that the connection shares with others to the same peer.
 
+use flowstart_core::doubt::Doubt;
 use flowstart_core::path::PathKnowledge;
 use flowstart_core::sources::{Statement, Verdict};
 use flowstart_core::units::Bytes;
 
-use super::{Doubt, Sender};
+use super::Sender;
 
 /// What concurrent connections are called in logs and metrics.
 const CONCURRENT: &str = "concurrent-connections";
@@ -35,7 +36,8 @@ impl Sender {
         self.launched_after = Some(position);
         self.publish();
         let is_doubted = self.flow.doubts_handshake() && !used.is_empty();
-        self.doubt = Doubt::of(&self.status).filter(|_| is_doubted);
+        let launch = self.status.launch.filter(|_| is_doubted).zip(self.rtt.min());
+        self.doubt = launch.map(|((_, window, rate), handshake)| Doubt::new(window, rate, handshake));
     }
 
     /// Data leaves again after idle time: the window is the share that others leave.

@@ -11,14 +11,12 @@
 //! nothing changes. Nothing is held either if the launch depends on nothing that others state: a window of the queued
 //! data is the same for any RTT, and a longer one makes it leave more slowly.
 
-use flowstart_core::time::Duration;
-use flowstart_core::units::{Bytes, Rate};
-
-use crate::flow::Status;
+use crate::time::Duration;
+use crate::units::{Bytes, Rate};
 
 /// A launch.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Doubt {
+pub struct Doubt {
     /// Its window.
     launched: Bytes,
     /// The rate at which it leaves, if it is paced.
@@ -28,10 +26,9 @@ pub(super) struct Doubt {
 }
 
 impl Doubt {
-    /// The launch that has just happened.
-    pub(super) fn of(status: &Status) -> Option<Self> {
-        let (_, launched, rate) = status.launch?;
-        Some(Self { launched, rate, handshake: status.min_rtt? })
+    /// A launch of this window, which leaves at this rate if it is paced, with the RTT of the handshake.
+    pub const fn new(launched: Bytes, rate: Option<Rate>, handshake: Duration) -> Self {
+        Self { launched, rate, handshake }
     }
 
     /// The window that the launch would have had with this RTT; that of the launch if the RTT is not smaller.
@@ -41,12 +38,12 @@ impl Doubt {
     }
 
     /// Largest window after this much was delivered; `None`: the smallest RTT is that of the handshake.
-    pub(super) fn window(&self, smallest: Duration, delivered: Bytes) -> Option<Bytes> {
+    pub fn window(&self, smallest: Duration, delivered: Bytes) -> Option<Bytes> {
         (smallest < self.handshake).then(|| self.borne_out(smallest) + delivered)
     }
 
     /// Largest pacing rate after this much was delivered; `None`: any.
-    pub(super) fn pacing_rate(&self, smallest: Duration, delivered: Bytes) -> Option<Rate> {
+    pub fn pacing_rate(&self, smallest: Duration, delivered: Bytes) -> Option<Rate> {
         self.rate.filter(|_| delivered < self.borne_out(smallest))
     }
 }
