@@ -20,8 +20,13 @@
 //!
 //! What the host does not give, and the consequences:
 //!
-//! - **A packet leaves up to 1 ms before its time**: the host takes what is due within its timers' granularity for due.
-//!   The times follow the rate, so only the packets of a millisecond leave together.
+//! - **Packets of one to two milliseconds leave together**: what is due within the next millisecond is due for the
+//!   host, and its timers are late. Up to 2 ms of lateness the adapter keeps the planned times; what is later makes a
+//!   launch longer. A sender that waited for its window may send as much at once. Measured on loopback sockets over 82
+//!   ms, six runs one after the other: 300 packets take 44 to 46 ms at 62.5 Mbit/s, where 46 are planned, and 72 to 80 ms
+//!   of a `jump-start`, where 71 are planned, in bursts of up to 20 with 1.2 to 2.3 ms between. While other programs
+//!   use the processor, the same take up to 60 and 88 ms
+//!   (`cargo test -p flowstart-quic --features s2n-quic --test s2n_quic -- --nocapture --test-threads 1`).
 //! - **One factory serves all connections**, and is told only the peer's address and the packet size. What is known of
 //!   a path comes by address ([`Factory::for_peers`]). A connection that moves gets a controller for the new address,
 //!   which does not know of the old one.
@@ -54,6 +59,10 @@ use s2n_quic_core::time::Timestamp as HostTime;
 use crate::factory::{Factory, Host, Hosted, span};
 use crate::flow::Flow;
 use crate::sender::{Answer, Carried};
+
+/// How late the host's timers are: those of tokio fire in the millisecond behind their time, and then the host has to
+/// wake up.
+const LATENESS: Duration = Duration::from_millis(2);
 
 /// The host s2n-quic.
 #[derive(Clone, Copy, Debug)]
@@ -134,7 +143,9 @@ pub struct Controller {
 impl Controller {
     fn new(factory: &ControllerFactory, packet: u16) -> Self {
         let hosted = factory.host(Clock::default(), packet);
-        Self { hosted, pacer: Pacer::new(Duration::ZERO), launched: false, last: PacketInfo(None) }
+        let mut pacer = Pacer::new(Duration::ZERO);
+        pacer.set_lateness(LATENESS);
+        Self { hosted, pacer, launched: false, last: PacketInfo(None) }
     }
 
     fn at(&mut self, time: HostTime) -> Timestamp {
