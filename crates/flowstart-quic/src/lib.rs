@@ -39,6 +39,10 @@ mod varint;
 #[cfg(feature = "noq")]
 pub mod careful_resume;
 #[cfg(any(feature = "noq", feature = "quinn", feature = "s2n-quic"))]
+#[cfg_attr(
+    not(all(feature = "noq", feature = "quinn", feature = "s2n-quic")),
+    allow(dead_code, reason = "each host uses its part")
+)]
 pub mod factory;
 #[cfg(any(feature = "noq", feature = "quinn", feature = "s2n-quic"))]
 pub mod flow;

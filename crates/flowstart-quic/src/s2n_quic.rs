@@ -23,8 +23,8 @@
 //! - **Packets of one to two milliseconds leave together**: what is due within the next millisecond is due for the
 //!   host, and its timers are late. Up to 2 ms of lateness the adapter keeps the planned times; what is later makes a
 //!   launch longer. A sender that waited for its window may send as much at once. Measured on loopback sockets over 82
-//!   ms, six runs one after the other: 300 packets take 44 to 46 ms at 62.5 Mbit/s, where 46 are planned, and 72 to 80 ms
-//!   of a `jump-start`, where 71 are planned, in bursts of up to 20 with 1.2 to 2.3 ms between. While other programs
+//!   ms, six runs one after the other: 300 packets take 44 to 46 ms at 62.5 Mbit/s, where 46 are planned, and 72 to 80
+//!   ms of a `jump-start`, where 71 are planned, in bursts of up to 20 with 1.2 to 2.3 ms between. While other programs
 //!   use the processor, the same take up to 60 and 88 ms
 //!   (`cargo test -p flowstart-quic --features s2n-quic --test s2n_quic -- --nocapture --test-threads 1`).
 //! - **One factory serves all connections**, and is told only the peer's address and the packet size. What is known of
