@@ -3,6 +3,8 @@
 RESULTS := results/$(shell date +%Y%m%d-%H%M%S)
 FLOWSTART := target/release/flowstart
 FUZZ_SECONDS ?= 60
+# The QUIC stacks that are not compiled unless asked for.
+HOSTS := --features flowstart-quic/quinn,flowstart-quic/s2n-quic
 
 .PHONY: run test lint same-results bench bench-quic bench-report load parity interop browser fuzz study study-predict
 .PHONY: record full setup install-capi
@@ -13,7 +15,7 @@ run: setup
 	$(FLOWSTART) run scenarios/blitzstart-table1.toml --reps 10 --out $(RESULTS)
 
 test: setup
-	cargo test --workspace --features flowstart-quic/quinn --locked
+	cargo test --workspace $(HOSTS) --locked
 
 # Table 1 with the paper's 30 repetitions, and every validation.
 study: setup
@@ -74,7 +76,7 @@ interop: setup
 # Reports in Chromium: layout on phones and wide screens, hovering, sorting, the dark scheme, paper.
 browser:
 	@scripts/setup browser
-	cargo build --workspace --features flowstart-quic/quinn --locked --bins
+	cargo build --workspace $(HOSTS) --locked --bins
 	scripts/browser/run
 
 # Every parser of input and the controller, FUZZ_SECONDS each.
@@ -99,9 +101,9 @@ lint:
 	cargo fmt --all --check
 	cargo fmt --manifest-path fuzz/Cargo.toml --check
 	scripts/check-columns
-	cargo clippy --workspace --features flowstart-quic/quinn --all-targets --locked -- -D warnings
+	cargo clippy --workspace $(HOSTS) --all-targets --locked -- -D warnings
 	cargo check --manifest-path fuzz/Cargo.toml --target-dir target/fuzz --locked
-	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --features flowstart-quic/quinn --no-deps --locked
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace $(HOSTS) --no-deps --locked
 	scripts/check-crates
 
 setup:

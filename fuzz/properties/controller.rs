@@ -12,9 +12,10 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration as StdDuration, Instant};
 
 use flowstart_core::controller::ControllerConfig;
-use flowstart_core::path::{AccessTechnology, Hint, PathKnowledge, SavedPath};
+use flowstart_core::path::{AccessTechnology, Concurrent, Hint, PathKnowledge, SavedPath};
 use flowstart_core::time::Duration;
 use flowstart_core::units::{Bytes, Rate};
+use flowstart_core::window::Window;
 use flowstart_quic::{ControllerFactory, Flow};
 use noq_proto::RttEstimator;
 use noq_proto::congestion::{self, Controller, ControllerFactory as _};
@@ -81,9 +82,16 @@ impl Input<'_> {
             oracle_rate: number(7)?.map(rate),
             approved_rate: None,
             advised_rate: None,
+            concurrent: None,
         };
         // What was asked for was approved, and what the oracle says is advised.
-        Some(PathKnowledge { approved_rate: path.requested_rate, advised_rate: path.oracle_rate, ..path })
+        // What was saved is what others have now.
+        let concurrent = path.saved.map(|SavedPath { rtt, cwnd, .. }| {
+            let ssthresh = if rtt.as_nanos() % 2 == 0 { Bytes::MAX } else { cwnd };
+            Concurrent { rtt, window: Window { cwnd, ssthresh } }
+        });
+        let (approved_rate, advised_rate) = (path.requested_rate, path.oracle_rate);
+        Some(PathKnowledge { approved_rate, advised_rate, concurrent, ..path })
     }
 
     /// An operation, and how often it happens.
@@ -105,8 +113,9 @@ impl Input<'_> {
             13 => Operation::Timer,
             14 => Operation::Idle { ms: u32::from(self.number()?) },
             _ => match self.byte()? % 4 {
-                0 | 2 => Operation::Limited,
+                0 => Operation::Limited,
                 1 => Operation::ChangePath,
+                2 => Operation::Share(u32::try_from(self.wide()?).unwrap_or(u32::MAX)),
                 _ => Operation::Advice(u32::try_from(self.wide()?).ok()),
             },
         };

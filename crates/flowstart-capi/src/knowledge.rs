@@ -40,6 +40,8 @@ impl Knowledge {
             approved_rate: some_rate("approved_rate", told.approved_rate)?,
             advised_rate: some_rate("advised_rate", told.advised_rate)?,
             oracle_rate: some_rate("oracle_rate", told.oracle_rate)?,
+            // The host keeps no ensemble; schemes that need one are refused.
+            concurrent: None,
         };
         Ok(Self { path, doubts_handshake: flag("doubt_handshake", told.doubt_handshake)? })
     }

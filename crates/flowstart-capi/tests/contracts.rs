@@ -193,7 +193,9 @@ impl InC {
                 self.output();
             }
             Operation::Idle { ms } => self.now += u64::from(ms) * 1_000_000,
-            Operation::TimeOut | Operation::Limited | Operation::Advice(_) => panic!("C has none"),
+            Operation::TimeOut | Operation::Limited | Operation::Advice(_) | Operation::Share(_) => {
+                panic!("C has none")
+            }
         }
     }
 }
@@ -237,7 +239,7 @@ impl Both {
         let mut operation = *operation;
         match &mut operation {
             // What C has no function for: reports that only TCP makes, and advice after the launch.
-            Operation::TimeOut | Operation::Limited | Operation::Advice(_) => return,
+            Operation::TimeOut | Operation::Limited | Operation::Advice(_) | Operation::Share(_) => return,
             // Packets in flight keep their size in the bookkeeping of both.
             Operation::ChangeSegment(_) if in_flight > 0 => return,
             Operation::Idle { ms } => {

@@ -78,6 +78,7 @@ impl Host {
             advised_rate: None,
             approved_rate: Some(Rate::from_mbit(20)),
             oracle_rate: Some(Rate::from_mbit(20)),
+            concurrent: None,
         };
         controller.launch(Timestamp::ZERO, &path, &rtt);
         let samples = controller.needs().contains(Needs::RATE_SAMPLES).then(Default::default);

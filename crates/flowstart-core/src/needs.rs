@@ -3,7 +3,7 @@
 /// A set of what an algorithm needs of its host. A host refuses algorithms whose needs it cannot meet, because they
 /// would behave like another algorithm.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Needs(u8);
+pub struct Needs(u16);
 
 impl Needs {
     /// Nothing that a host might lack.
@@ -16,8 +16,8 @@ impl Needs {
     /// Packets carry a congestion header, which routers fill with feedback
     /// ([`Controller::on_feedback`](crate::controller::Controller::on_feedback)).
     pub const CONGESTION_HEADER: Self = Self(1 << 2);
-    /// Data carries ECT(1), and each echo of marks is reported with their number (RFC 9331, section 4).
-    pub const SCALABLE_MARKS: Self = Self(1 << 3);
+    /// Each echo of marks is reported with their number.
+    pub const MARK_COUNTS: Self = Self(1 << 3);
     /// Data is sent again without any sign of loss
     /// ([`Output::proactive_retransmit`](crate::controller::Output::proactive_retransmit)).
     pub const PROACTIVE_RETRANSMISSION: Self = Self(1 << 4);
@@ -27,10 +27,14 @@ impl Needs {
     /// Routers approve rates in mid-connection as well
     /// ([`Controller::on_approval`](crate::controller::Controller::on_approval)).
     pub const APPROVAL_IN_CONNECTION: Self = Self(1 << 6);
+    /// Data carries ECT(1), which tells routers that marks are answered by their share.
+    pub const ECT_1: Self = Self(1 << 7);
+    /// Data carries ECT(1), and each echo of marks is reported with their number (RFC 9331, section 4).
+    pub const SCALABLE_MARKS: Self = Self::MARK_COUNTS.and(Self::ECT_1);
     /// Connections to the same peer share a window ([`Ensemble`](crate::ensemble::Ensemble)): each reports its own, and
     /// takes over what the others gave or took
     /// ([`Controller::take_share`](crate::controller::Controller::take_share)).
-    pub const SHARED_WINDOW: Self = Self(1 << 7);
+    pub const SHARED_WINDOW: Self = Self(1 << 8);
 
     /// Both together.
     #[must_use]

@@ -45,6 +45,7 @@ struct Group {
 pub struct Pacer {
     quantum: Duration,
     tick: Duration,
+    lateness: Duration,
     burst: Bytes,
     group: Bytes,
     current: Group,
@@ -57,6 +58,7 @@ impl Pacer {
         Self {
             quantum,
             tick: Duration::ZERO,
+            lateness: Duration::ZERO,
             burst: Bytes::ZERO,
             group: Bytes::ZERO,
             current: Group::default(),
@@ -67,6 +69,12 @@ impl Pacer {
     /// From now on packets leave with the ticks of a timer of this granularity; zero: at their exact times.
     pub fn set_tick(&mut self, tick: Duration) {
         self.tick = tick;
+    }
+
+    /// From now on a packet may leave up to this much late without moving those behind it, because the host's timers
+    /// are late. A sender that waited for something else saves as much time.
+    pub fn set_lateness(&mut self, lateness: Duration) {
+        self.lateness = lateness;
     }
 
     /// Allows `burst` bytes to leave without gaps: at the launch, and when sending resumes with nothing in flight.
@@ -103,6 +111,10 @@ impl Pacer {
     pub fn on_sent(&mut self, now: Timestamp, bytes: Bytes, rate: Rate) {
         if self.burst > Bytes::ZERO {
             self.burst = self.burst.saturating_sub(bytes);
+            // Nothing of a burst was late.
+            if self.lateness > Duration::ZERO {
+                self.next_release = self.next_release.max(now);
+            }
             if self.burst > Bytes::ZERO {
                 return;
             }
@@ -112,7 +124,8 @@ impl Pacer {
         }
         // A sender that waited for the window or the application does not save its unused release times, except those
         // that its timer has skipped.
-        let earliest = Timestamp::from_nanos(now.as_nanos().saturating_sub(self.tick.as_nanos()));
+        let skipped = self.tick.max(self.lateness);
+        let earliest = Timestamp::from_nanos(now.as_nanos().saturating_sub(skipped.as_nanos()));
         self.next_release = self.next_release.max(earliest) + rate.time_for(bytes);
     }
 
@@ -143,6 +156,21 @@ mod tests {
             pacer.on_sent(now, Bytes::new(1250), Rate::from_mbit(10));
         }
         times
+    }
+
+    #[test]
+    fn a_late_timer_moves_nothing_that_comes_behind() {
+        let mut pacer = Pacer::new(Duration::ZERO);
+        pacer.set_lateness(Duration::from_millis(2));
+        let micros = |time: Timestamp| time.as_nanos() / 1000;
+        let at = |micros: u64| Timestamp::from_nanos(micros * 1000);
+        pacer.allow_burst(Bytes::new(1250));
+        let mut send = |now| {
+            pacer.on_sent(at(now), Bytes::new(1250), Rate::from_mbit(10));
+            micros(pacer.release_time(Timestamp::ZERO))
+        };
+        // After a burst nothing is saved. Then 1.5 ms late; then 5 ms late, of which 2 are made up for.
+        assert_eq!((send(10_000), send(12_500), send(17_000)), (11_000, 12_000, 16_000));
     }
 
     #[test]

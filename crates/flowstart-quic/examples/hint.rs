@@ -39,7 +39,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
         Ok::<_, Box<dyn Error + Send + Sync>>(())
     });
     roots.add(certificate)?;
-    let tls = rustls::ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
+    let tls = rustls::ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+        .with_safe_default_protocol_versions()?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
     let hint = BandwidthHint {
         rate: Rate::from_mbit(100),
         technology: AccessTechnology::Dsl,

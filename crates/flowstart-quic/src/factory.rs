@@ -34,8 +34,11 @@ fn check<H: Host>(name: &'static str, needs: Needs) -> Result<(), Unsupported> {
     if lacks(Needs::CONGESTION_HEADER) {
         return Err(Unsupported::CongestionHeader { host, scheme });
     }
-    if lacks(Needs::SCALABLE_MARKS) {
+    if lacks(Needs::MARK_COUNTS) {
         return Err(Unsupported::MarkCounts { host, scheme });
+    }
+    if lacks(Needs::ECT_1) {
+        return Err(Unsupported::Ect1 { host, scheme });
     }
     if lacks(Needs::PROACTIVE_RETRANSMISSION) {
         return Err(Unsupported::ProactiveRetransmission { host, scheme });
@@ -132,8 +135,8 @@ impl<H: Host> Factory<H> {
         &self.config
     }
 
-    /// A controller for a path with packets of this size.
-    pub(crate) fn host(&self, now: Instant, packet: u16) -> Hosted {
+    /// A controller for a path with packets of this size, which the host's clock drives.
+    pub(crate) fn host<C>(&self, clock: C, packet: u16) -> Hosted<C> {
         let config = ControllerConfig { segment: Bytes::new(packet.max(1).into()), ..self.config.clone() };
         let initial_window = config.segment * config.initial_window;
         let controller = match &self.algorithms {
@@ -146,9 +149,9 @@ impl<H: Host> Factory<H> {
         let controller = controller.expect("the configuration is that of this factory, with a packet of any size");
         let flow = self.flow.clone().unwrap_or_else(|| Flow::new(PathKnowledge::default()));
         Hosted {
-            sender: Mutex::new(Sender::new(controller, Bytes::new(packet.into()), flow).sharing(now)),
+            sender: Mutex::new(Sender::new(controller, Bytes::new(packet.into()), flow)),
             settled: None,
-            clock: Clock { origin: now, seen: [(now, Timestamp::ZERO); 2] },
+            clock,
             initial_window,
         }
     }
@@ -159,9 +162,9 @@ pub(crate) fn span(span: std::time::Duration) -> Duration {
     Duration::from_nanos(u64::try_from(span.as_nanos()).unwrap_or(u64::MAX))
 }
 
-/// The host's clock, which it reads once for many packets.
+/// The clock of a host that tells the system's time. It reads it once for many packets.
 #[derive(Clone, Copy, Debug)]
-struct Clock {
+pub(crate) struct Clock {
     /// Time zero of the controller.
     origin: Instant,
     /// The last conversions: the time of an event, and the time when a packet left.
@@ -169,6 +172,11 @@ struct Clock {
 }
 
 impl Clock {
+    /// The time at which a host builds a controller is zero.
+    pub(crate) fn starting(now: Instant) -> Self {
+        Self { origin: now, seen: [(now, Timestamp::ZERO); 2] }
+    }
+
     fn at(&mut self, which: usize, time: Instant) -> Timestamp {
         let seen = &mut self.seen[which];
         if seen.0 != time {
@@ -180,17 +188,17 @@ impl Clock {
 
 /// A sender where a host keeps it.
 #[derive(Debug)]
-pub(crate) struct Hosted {
+pub(crate) struct Hosted<C = Clock> {
     /// A mutex, because hosts ask for the window through a shared reference, and the latest event may change the
     /// answer.
     sender: Mutex<Sender>,
     /// The answer, if the latest event does not change it. So most packets need no lock.
     settled: Option<Answer>,
-    clock: Clock,
+    pub(crate) clock: C,
     initial_window: Bytes,
 }
 
-impl Clone for Hosted {
+impl<C: Copy> Clone for Hosted<C> {
     fn clone(&self) -> Self {
         let Self { sender, settled, clock, initial_window } = self;
         let sender = sender.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -208,7 +216,19 @@ impl Hosted {
     pub(crate) fn left_at(&mut self, sent: Instant) -> Timestamp {
         self.clock.at(1, sent)
     }
+}
 
+impl Hosted {
+    /// With its part in the window that its flow shares, if its scheme shares one.
+    #[must_use]
+    pub(crate) fn sharing(mut self) -> Self {
+        let origin = self.clock.origin;
+        self.tell(|sender| sender.share_from(origin));
+        self
+    }
+}
+
+impl<C> Hosted<C> {
     /// Tells the sender of an event.
     pub(crate) fn tell(&mut self, event: impl FnOnce(&mut Sender)) {
         let sender = self.sender.get_mut().unwrap_or_else(PoisonError::into_inner);

@@ -1,8 +1,9 @@
 //! Flow-startup schemes as congestion controllers of real QUIC stacks.
 //!
-//! [`ControllerFactory`] puts any startup scheme and congestion avoidance of `flowstart-core` into noq; with the
-//! feature `quinn`, `quinn::ControllerFactory` does it for quinn. The simulator's model sender drives the same
-//! controller. Without both features, the crate has only the codec and the policies of hints.
+//! [`ControllerFactory`] puts any startup scheme and congestion avoidance of `flowstart-core` into noq. With the
+//! features `quinn` and `s2n-quic`, `quinn::ControllerFactory` and `s2n_quic::ControllerFactory` do it for these. The
+//! simulator's model sender drives the same controller. Without a host, the crate has only the codec and the policies
+//! of hints.
 //!
 //! | Looking for | Where |
 //! |---|---|
@@ -10,6 +11,7 @@
 //! | factories of controllers | [`factory`] |
 //! | timers for noq that are fine enough for launches | `runtime` |
 //! | the adapter for quinn, and the limits of that host | `quinn` |
+//! | the adapter for s2n-quic, and the limits of that host | `s2n_quic` |
 //! | the exchange between an application and its controller | [`flow`] |
 //! | clients' hints about their path, and a server's trust in them | [`hint`] |
 //! | path state of an earlier connection, sealed and kept by the client | [`careful_resume`] |
@@ -20,19 +22,29 @@
 #[doc = include_str!("../README.md")]
 struct Readme;
 
-#[cfg(any(feature = "noq", feature = "quinn"))]
-#[cfg_attr(not(all(feature = "noq", feature = "quinn")), allow(dead_code, reason = "each host uses its part"))]
+#[cfg(any(feature = "noq", feature = "quinn", feature = "s2n-quic"))]
+#[cfg_attr(
+    not(all(feature = "noq", feature = "quinn", feature = "s2n-quic")),
+    allow(dead_code, reason = "each host uses its part")
+)]
 mod sender;
-#[cfg(any(feature = "noq", feature = "quinn"))]
-#[cfg_attr(not(all(feature = "noq", feature = "quinn")), allow(dead_code, reason = "each host uses its part"))]
+#[cfg(any(feature = "noq", feature = "quinn", feature = "s2n-quic"))]
+#[cfg_attr(
+    not(all(feature = "noq", feature = "quinn", feature = "s2n-quic")),
+    allow(dead_code, reason = "each host uses its part")
+)]
 mod sent;
 mod varint;
 
 #[cfg(feature = "noq")]
 pub mod careful_resume;
-#[cfg(any(feature = "noq", feature = "quinn"))]
+#[cfg(any(feature = "noq", feature = "quinn", feature = "s2n-quic"))]
+#[cfg_attr(
+    not(all(feature = "noq", feature = "quinn", feature = "s2n-quic")),
+    allow(dead_code, reason = "each host uses its part")
+)]
 pub mod factory;
-#[cfg(any(feature = "noq", feature = "quinn"))]
+#[cfg(any(feature = "noq", feature = "quinn", feature = "s2n-quic"))]
 pub mod flow;
 pub mod hint;
 #[cfg(feature = "noq")]
@@ -43,6 +55,8 @@ pub mod qlog;
 pub mod quinn;
 #[cfg(feature = "runtime")]
 pub mod runtime;
+#[cfg(feature = "s2n-quic")]
+pub mod s2n_quic;
 #[cfg(feature = "noq")]
 pub mod session;
 #[cfg(any(feature = "noq", feature = "quinn"))]
@@ -50,9 +64,9 @@ pub mod sharing;
 #[cfg(feature = "noq")]
 pub mod transport_parameters;
 
-#[cfg(any(feature = "noq", feature = "quinn"))]
+#[cfg(any(feature = "noq", feature = "quinn", feature = "s2n-quic"))]
 pub use factory::Factory;
-#[cfg(any(feature = "noq", feature = "quinn"))]
+#[cfg(any(feature = "noq", feature = "quinn", feature = "s2n-quic"))]
 pub use flow::{Flow, Status};
 #[cfg(feature = "noq")]
 pub use noq::ControllerFactory;
@@ -85,6 +99,17 @@ pub enum Unsupported {
     /// The scheme needs the share of marked packets.
     #[error("{scheme} needs ECT(1) and numbers of marks, and {host} does not tell how many packets were marked")]
     MarkCounts {
+        /// The QUIC stack.
+        host: &'static str,
+        /// The scheme or the congestion avoidance.
+        scheme: &'static str,
+    },
+    /// The scheme needs its packets to carry ECT(1).
+    #[error(
+        "{scheme} needs ECT(1) on its packets, and {host} sends ECT(0), whose marks routers expect to be answered like \
+         losses"
+    )]
+    Ect1 {
         /// The QUIC stack.
         host: &'static str,
         /// The scheme or the congestion avoidance.

@@ -55,7 +55,7 @@ use flowstart_core::units::{Bytes, Rate};
 use noq_proto::congestion;
 use noq_proto::congestion::ControllerMetrics;
 
-use crate::factory::{Factory, Host, Hosted, span};
+use crate::factory::{Clock, Factory, Host, Hosted, span};
 use crate::sender::Sender;
 use crate::sent::LostPlace;
 
@@ -78,7 +78,7 @@ pub type ControllerFactory = Factory<Noq>;
 
 impl congestion::ControllerFactory for ControllerFactory {
     fn build(self: Arc<Self>, now: Instant, current_mtu: u16) -> Box<dyn congestion::Controller> {
-        Box::new(Controller(self.host(now, current_mtu)))
+        Box::new(Controller(self.host(Clock::starting(now), current_mtu).sharing()))
     }
 }
 
@@ -208,7 +208,7 @@ mod tests {
         let scheme = StartupState::Custom(Box::new(AtRate(Rate::from_bits_per_sec(bits_per_sec))));
         let avoidance: AvoidanceState = cubic.build(SegmentSize(Bytes::new(PACKET.into())));
         let factory = ControllerFactory::new(startup, cubic).unwrap().with_algorithms(scheme, avoidance).unwrap();
-        let mut controller = Controller(factory.host(Instant::now(), PACKET));
+        let mut controller = Controller(factory.host(Clock::starting(Instant::now()), PACKET));
         assert_eq!(controller.metrics().send_quantum, Some(64_000), "nothing bounds a batch before the launch");
         let at = |ms| Timestamp::ZERO + Duration::from_millis(ms);
         controller.0.tell(|sender| {
@@ -234,7 +234,7 @@ mod tests {
         let window = |stopped: bool| {
             let startup = StartupConfig::defaults().swap_remove(0);
             let factory = ControllerFactory::new(startup, AvoidanceConfig::defaults().swap_remove(1)).unwrap();
-            let mut controller = Controller(factory.host(Instant::now(), PACKET));
+            let mut controller = Controller(factory.host(Clock::starting(Instant::now()), PACKET));
             let (at, bytes) = (|ms| Timestamp::ZERO + Duration::from_millis(ms), Bytes::new(PACKET.into()));
             controller.0.tell(|sender| {
                 // The handshake launches; then 8 packets leave in a window of 10.

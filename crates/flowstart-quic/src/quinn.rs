@@ -39,7 +39,7 @@ use flowstart_core::units::Bytes;
 use quinn_proto::congestion;
 use quinn_proto::congestion::ControllerMetrics;
 
-use crate::factory::{Factory, Host, Hosted, span};
+use crate::factory::{Clock, Factory, Host, Hosted, span};
 use crate::sent::LostPlace;
 
 /// The host quinn.
@@ -56,7 +56,7 @@ pub type ControllerFactory = Factory<Quinn>;
 
 impl congestion::ControllerFactory for ControllerFactory {
     fn build(self: Arc<Self>, now: Instant, current_mtu: u16) -> Box<dyn congestion::Controller> {
-        Box::new(Controller(self.host(now, current_mtu)))
+        Box::new(Controller(self.host(Clock::starting(now), current_mtu).sharing()))
     }
 }
 
@@ -136,7 +136,8 @@ mod tests {
     fn an_end_that_only_receives_does_not_grow() {
         let (startup, cubic) = (StartupConfig::defaults().swap_remove(0), AvoidanceConfig::defaults().swap_remove(1));
         let begin = Instant::now();
-        let mut controller = Controller(ControllerFactory::new(startup, cubic).unwrap().host(begin, 1200));
+        let mut controller =
+            Controller(ControllerFactory::new(startup, cubic).unwrap().host(Clock::starting(begin), 1200));
         // DATAGRAMs arrive for 100 s, and nothing but acknowledgements leaves.
         for number in 0..100_000 {
             controller.on_sent(begin + std::time::Duration::from_millis(number), 40, number);

@@ -17,25 +17,28 @@
 //!   the sender notes up to which packet the window was full.
 
 mod answer;
+#[cfg(feature = "s2n-quic")]
+mod carried;
+mod congestion;
 mod launch;
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use flowstart_core::controller::{AckFrame, Controller, Resume};
-use flowstart_core::delivery_rate::DeliveryRate;
+use flowstart_core::delivery_rate::{DeliveryRate, Snapshot};
 use flowstart_core::doubt::Doubt;
-use flowstart_core::event::{Ack, Decision, Ecn, Loss, Position, Sent, Timeout};
+use flowstart_core::event::{Ack, Decision, Position, Sent};
 use flowstart_core::launch::UNPACED;
 use flowstart_core::needs::Needs;
-use flowstart_core::path::PathKnowledge;
 use flowstart_core::rtt::RttEstimator;
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::Bytes;
 
 pub(crate) use self::answer::Answer;
+#[cfg(feature = "s2n-quic")]
+pub(crate) use self::carried::Carried;
 use crate::flow::{Flow, Status};
-use crate::sent::{LostPlace, Packet, SentLog};
+use crate::sent::{Packet, SentLog};
 use crate::sharing::Membership;
 
 /// RTT before the first sample (RFC 9002, section 6.2.2).
@@ -169,25 +172,29 @@ impl Sender {
             pacing_rate: rate.into_iter().chain(held).min().unwrap_or(UNPACED),
             highest_rate: self.status.highest_rate,
             packet: self.packet,
+            in_flight: self.in_flight,
         }
-    }
-
-    /// A sender whose time zero is `origin`, with its part in the flow's shared window if its scheme shares one.
-    pub(crate) fn sharing(self, origin: Instant) -> Self {
-        let shares = self.first_path && self.controller.needs().contains(Needs::SHARED_WINDOW);
-        let shared = self.flow.shared_window().filter(|_| shares);
-        Self { membership: shared.map(|shared| Membership::new(shared, origin)), ..self }
     }
 
     /// A packet left; `number` is the host's.
     pub(crate) fn on_sent(&mut self, now: Timestamp, bytes: Bytes, number: u64) {
-        self.advance(now);
-        let idle = self.in_flight == Bytes::ZERO;
-        self.in_flight += bytes;
-        let snapshot = self.rate.on_sent(now, bytes, self.in_flight);
+        let snapshot = self.leaves(now, bytes);
         self.sent.push(Packet { number, bytes, snapshot });
+        self.has_left(&snapshot, bytes);
+    }
+
+    /// A packet leaves, and is about to get its position.
+    fn leaves(&mut self, now: Timestamp, bytes: Bytes) -> Snapshot {
+        self.advance(now);
+        self.in_flight += bytes;
+        self.rate.on_sent(now, bytes, self.in_flight)
+    }
+
+    /// The packet with the last position left.
+    fn has_left(&mut self, snapshot: &Snapshot, bytes: Bytes) {
+        let now = snapshot.send_time;
         if self.launched_after.is_some() {
-            if idle {
+            if self.in_flight == bytes {
                 self.resume(now);
                 self.enter_again();
             }
@@ -322,92 +329,6 @@ impl Sender {
             delivered.app_limited = app_limited && batch.position > self.full_until;
             self.kept = Some((now, AckFrame { delivered: Some(delivered), ..AckFrame::default() }));
         }
-    }
-
-    /// A packet was declared lost. If the host reports only sums, `number` is `None` and the packets are those sent up
-    /// to `sent_at`.
-    pub(crate) fn on_packet_lost(&mut self, now: Timestamp, bytes: Bytes, place: LostPlace) {
-        if self.kept.is_none_or(|(kept, _)| kept != now) {
-            self.advance(now);
-        }
-        let packets = match place {
-            LostPlace::Number(_) => 1,
-            LostPlace::SentAt(_) => bytes.get().div_ceil(self.packet.get().max(1)),
-        };
-        let Some(position) = self.sent.find_lost(place) else { return };
-        let Some(packet) = self.sent.settle(position, bytes) else { return };
-        self.lost.bytes += bytes;
-        self.lost.position = self.lost.position.max(position);
-        let lost = self.rate.on_lost(now, &packet.snapshot, (position, position + 1), bytes);
-        if self.launched_after.is_some_and(|launch| position > launch) {
-            if self.controller.needs().contains(Needs::RATE_SAMPLES) {
-                self.controller.on_packet_lost(&lost);
-            }
-            self.controller.on_retransmission(position, bytes);
-        }
-        // Most losses of a launch are found after the first loss has ended it.
-        let of_startup = self.launched_after.is_some_and(|launch| position > launch) && position <= self.startup_until;
-        self.status.lost += bytes;
-        self.status.lost_packets += packets;
-        if of_startup {
-            self.status.startup_lost += bytes;
-        }
-    }
-
-    /// The packets reported before are all that one detection found; `persistent`: they establish persistent
-    /// congestion.
-    pub(crate) fn on_loss(&mut self, now: Timestamp, persistent: bool) {
-        self.now = self.now.max(now);
-        let Lost { bytes, position } = core::mem::take(&mut self.lost);
-        if bytes == Bytes::ZERO {
-            return;
-        }
-        self.launch_into_congestion();
-        let in_flight_before = self.in_flight;
-        self.in_flight = self.in_flight.saturating_sub(bytes);
-        let in_flight = self.in_flight;
-        let mut loss = Loss { now, bytes, position, in_flight_before, in_flight };
-        if let Some((_, frame)) = self.kept.as_mut().filter(|(kept, _)| *kept == now) {
-            if let Some(ack) = &mut frame.delivered {
-                (ack.in_flight, ack.safe) = (in_flight, false);
-                loss.in_flight_before = ack.in_flight_before;
-            }
-            if let Some(before) = frame.lost {
-                loss = Loss { bytes: before.bytes + bytes, position: before.position.max(position), ..loss };
-            }
-            frame.lost = Some(loss);
-            frame.persistent_congestion |= persistent;
-            return;
-        }
-        self.settle();
-        self.controller.on_loss(&loss, &self.rtt);
-        if persistent {
-            self.controller.on_persistent_congestion(&Timeout { now, in_flight_before }, &self.rtt);
-        }
-        self.publish();
-    }
-
-    /// New CE marks were echoed.
-    pub(crate) fn on_ecn(&mut self, now: Timestamp) {
-        let position = self.largest_acknowledged;
-        // The hosts report marks, but not their number.
-        let mut ecn = Ecn { now, position, in_flight: self.in_flight, packets: 1 };
-        if let Some((_, frame)) = self.kept.as_mut().filter(|(kept, _)| *kept == now) {
-            ecn.in_flight = frame.delivered.map_or(ecn.in_flight, |ack| ack.in_flight_before);
-            frame.marked = Some(ecn);
-            return;
-        }
-        self.advance(now);
-        self.launch_into_congestion();
-        self.controller.on_ack_frame(&AckFrame { marked: Some(ecn), ..AckFrame::default() }, &self.rtt);
-        self.publish();
-    }
-
-    /// All packets that were declared lost were delivered after all.
-    pub(crate) fn on_spurious_loss(&mut self) {
-        self.settle();
-        self.controller.on_spurious_loss(self.now, &self.rtt);
-        self.publish();
     }
 
     /// Packets have another size from now on.

@@ -100,6 +100,13 @@ impl SentLog {
         self.packets.push_back(Kept { number, send_time, tx_in_flight, bytes, common });
     }
 
+    /// A packet left that the host keeps itself; returns its position. Such a host pushes none.
+    #[cfg(feature = "s2n-quic")]
+    pub(crate) fn pass(&mut self) -> Position {
+        self.removed += 1;
+        self.last_position()
+    }
+
     /// The packet as the host reported it.
     fn told(&self, packet: Kept) -> Option<Packet> {
         let Kept { number, send_time, tx_in_flight, bytes, common } = packet;

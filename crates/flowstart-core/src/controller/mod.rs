@@ -293,22 +293,26 @@ impl Controller {
     #[inline]
     pub fn output(&mut self) -> Output {
         let next_wakeup = self.next_wakeup();
-        let pacing = self.config.pacing;
-        let own_burst = match self.phase {
-            Phase::Integrated { .. } => self.launch_burst.or_else(|| self.avoidance.integrated()?.burst()),
-            Phase::Startup | Phase::Restart { .. } | Phase::Avoidance => self.launch_burst,
-        };
         Output {
             cwnd: self.window.cwnd,
             pacing_rate: self.pacing_rate(),
-            burst: own_burst
-                .unwrap_or_else(|| pacing.map_or(Bytes::ZERO, |pacing| self.config.segment * pacing.burst))
-                .min(self.window.cwnd),
-            pacing_lead: pacing.map_or(Duration::ZERO, |pacing| pacing.quantum),
+            burst: self.burst(),
+            pacing_lead: self.config.pacing.map_or(Duration::ZERO, |pacing| pacing.quantum),
             send_quantum: pacer::send_quantum(self.pacing_rate(), self.config.segment),
             proactive_retransmit: self.proactive_retransmit(),
             next_wakeup,
         }
+    }
+
+    /// Bytes that may leave at once when sending starts or resumes with nothing in flight ([`Output::burst`]).
+    pub fn burst(&mut self) -> Bytes {
+        let own_burst = match self.phase {
+            Phase::Integrated { .. } => self.launch_burst.or_else(|| self.avoidance.integrated()?.burst()),
+            Phase::Startup | Phase::Restart { .. } | Phase::Avoidance => self.launch_burst,
+        };
+        own_burst
+            .unwrap_or_else(|| self.config.pacing.map_or(Bytes::ZERO, |pacing| self.config.segment * pacing.burst))
+            .min(self.window.cwnd)
     }
 
     /// Congestion window.

@@ -5,8 +5,8 @@
 //! their RTT. If one of them has left slow start, congestion avoidance begins at once, because the window of the path
 //! is known. Otherwise, and without other connections, slow start goes on.
 //!
-//! Differences from the references: they let the share leave at once, or leave the question open. Here it is paced, since
-//! nothing clocks it. They take the average of ssthresh; here it is the share.
+//! Differences from the references: they let the share leave at once, or leave the question open. Here it is paced,
+//! since nothing clocks it. They take the average of ssthresh; here it is the share.
 //!
 //! Status: worked examples, and `scenarios/sharing.toml`; not validated against published numbers.
 
@@ -59,9 +59,9 @@ pub struct EnsembleSharing {
 
 impl EnsembleSharing {
     /// Ensemble sharing that has not launched yet.
-    pub fn new(config: Config, context: StartupContext) -> Self {
-        let slow_start = slow_start::Config { iw: config.iw, ..slow_start::Config::default() };
-        let least = context.segment * config.least.map_or(1, u64::from);
+    pub fn new(Config { iw, least }: Config, context: StartupContext) -> Self {
+        let slow_start = slow_start::Config { iw, ..slow_start::Config::default() };
+        let least = context.segment * least.map_or(1, u64::from);
         Self { least, slow_start: SlowStart::new(slow_start, context) }
     }
 }

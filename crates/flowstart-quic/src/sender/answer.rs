@@ -15,4 +15,6 @@ pub(crate) struct Answer {
     pub(crate) highest_rate: Option<Rate>,
     /// Size of a full packet.
     pub(crate) packet: Bytes,
+    /// Bytes in flight.
+    pub(crate) in_flight: Bytes,
 }

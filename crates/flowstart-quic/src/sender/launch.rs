@@ -1,11 +1,14 @@
 //! The launch, and the window that the connection shares with others to the same peer.
 
+use std::time::Instant;
+
 use flowstart_core::doubt::Doubt;
+use flowstart_core::needs::Needs;
 use flowstart_core::path::PathKnowledge;
 use flowstart_core::sources::{Statement, Verdict};
 use flowstart_core::units::Bytes;
 
-use super::Sender;
+use super::{Membership, Sender};
 
 /// What concurrent connections are called in logs and metrics.
 const CONCURRENT: &str = "concurrent-connections";
@@ -38,6 +41,13 @@ impl Sender {
         let is_doubted = self.flow.doubts_handshake() && !used.is_empty();
         let launch = self.status.launch.filter(|_| is_doubted).zip(self.rtt.min());
         self.doubt = launch.map(|((_, window, rate), handshake)| Doubt::new(window, rate, handshake));
+    }
+
+    /// The sender, whose time zero is `origin`, takes part in the flow's shared window if its scheme shares one.
+    pub(crate) fn share_from(&mut self, origin: Instant) {
+        let shares = self.first_path && self.controller.needs().contains(Needs::SHARED_WINDOW);
+        let shared = self.flow.shared_window().filter(|_| shares);
+        self.membership = shared.map(|shared| Membership::new(shared, origin));
     }
 
     /// Data leaves again after idle time: the window is the share that others leave.

@@ -1,4 +1,5 @@
 use super::*;
+use crate::sent::LostPlace;
 use flowstart_core::avoidance::AvoidanceConfig;
 use flowstart_core::controller::ControllerConfig;
 use flowstart_core::event::ExitReason;

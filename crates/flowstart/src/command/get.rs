@@ -194,7 +194,7 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
     match got {
         Got::Many(many) => tell_many(arguments, &many),
         Got::Each { timings, hint, estimates } => {
-            let told = timings.iter().map(|one| tell(arguments, one, hint, estimates.as_ref()));
+            let told = timings.iter().map(|one| tell(arguments, one, hint, estimates.as_deref()));
             let told: Vec<_> = told.collect::<Result<_, _>>()?;
             Ok(if told.contains(&true) { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
         }
@@ -206,7 +206,7 @@ enum Got {
     /// Over many connections at a time.
     Many(Many),
     /// Over one connection after the other, with what the client told the server.
-    Each { timings: Vec<Timings>, hint: Option<Rate>, estimates: Option<Sources> },
+    Each { timings: Vec<Timings>, hint: Option<Rate>, estimates: Option<Box<Sources>> },
 }
 
 /// Gets it as often as requested.
@@ -259,7 +259,7 @@ async fn get(
         }
         let content = timings.iter().filter(|one| one.status == StatusCode::OK);
         past.observe(content.filter_map(|one| one.rate), server.ip());
-        let estimates = estimates.filter(|_| shows);
+        let estimates = estimates.filter(|_| shows).map(Box::new);
         Got::Each { timings, hint, estimates }
     };
     client.close().await;

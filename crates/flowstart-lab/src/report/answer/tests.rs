@@ -67,7 +67,8 @@ fn where_the_best_differs_it_is_said_of_each_size() {
     // Five packets gain nothing by a window of 32, and 2 MB on a short queue lose by a launch of all of it.
     let schemes = ["slow-start", "slow-start:iw=32", "blitzstart:estimate=4.0"];
     let answer = answer_to(&["dsl-fast"], &["5KB", "70KB"], &schemes, "none");
-    let by_size = answer.iter().find(|note| note.starts_with("The best by size: ")).expect(&answer.join("\n"));
+    let by_size =
+        answer.iter().find(|note| note.starts_with("The best by size: ")).unwrap_or_else(|| panic!("{answer:?}"));
     let (small, large) = by_size.split_once("; ").unwrap();
     assert_eq!(small, "The best by size: 5KB none");
     assert!(large.starts_with("70KB ") && large.ends_with(" times sooner)."), "{by_size}");
