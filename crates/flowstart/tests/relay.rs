@@ -43,6 +43,13 @@ impl Relay {
     }
 }
 
+impl Drop for Relay {
+    fn drop(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
 fn timings(relay: &Relay, path: &str) -> Value {
     let url = format!("https://{}{path}", relay.address);
     let got = flowstart().args(["get", "--insecure", "--json", &url]).assert().success();
@@ -106,11 +113,13 @@ fn a_second_connection_of_a_client_starts_with_a_share_of_the_first() {
         .unwrap();
     let used = "flowstart_sources_total{source=\"concurrent-connections\",verdict=\"used\"} 1";
     let missing = "flowstart_sources_total{source=\"concurrent-connections\",verdict=\"missing\"} 1";
-    server.wait_for(missing);
-    std::thread::sleep(std::time::Duration::from_secs(1));
+    // 8 MB take more than three seconds, and slow start is over after one.
+    std::thread::sleep(std::time::Duration::from_millis(1500));
     timings(&relay, "/generate/300KB");
-    server.wait_for(used);
     assert!(first.wait().unwrap().success());
+    // Launches are counted when their connections end.
+    server.wait_for(missing);
+    server.wait_for(used);
     let logs: Vec<String> = std::fs::read_dir(qlog.path())
         .unwrap()
         .map(|entry| std::fs::read_to_string(entry.unwrap().path()).unwrap())
