@@ -350,7 +350,7 @@ mod tests {
             assert!(widest(&table) <= width, "{width}:\n{table}");
             assert!(
                 table.replace('\n', " ").starts_with(
-                    "everywhere: competitor cubic, transport model-quic, size 70KB, avoidance cubic, 2 repetitions  "
+                    "everywhere: competitor cubic, transport model-quic, size 70KB, avoidance reno, 2 repetitions  "
                 ),
                 "{table}"
             );
@@ -400,7 +400,7 @@ mod tests {
         ));
         let table = cells_within(&plan, &summary, 120);
         assert!(table.replace('\n', " ").starts_with(
-            "everywhere: transport model-quic, size 5KB, scheme slow-start, link rate=20mbit,buffer=50ms,.., avoidance cubic, 1"
+            "everywhere: transport model-quic, size 5KB, scheme slow-start, link rate=20mbit,buffer=50ms,.., avoidance reno, 1"
         ));
         assert!(table.contains("\nrtt=60ms ") && !table.contains("rtt=60ms,"), "{table}");
     }
