@@ -17,6 +17,7 @@
 //!
 //! Status: worked examples, random sequences that keep the aggregate, and `scenarios/sharing.toml`.
 
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use crate::path::Concurrent;
@@ -27,10 +28,13 @@ use crate::window::Window;
 /// How long the window of the last member is kept that has nothing to send (RFC 7661, section 4.4).
 pub const NON_VALIDATED_PERIOD: Duration = Duration::from_millis(300_000);
 
+/// Most members. Who comes when there are so many starts as it would alone, and shares nothing until it comes again: a
+/// peer can open many connections, and each that comes or goes costs a step for every member.
+pub const MOST_MEMBERS: usize = 1024;
+
 /// What a member that sends has.
 #[derive(Clone, Copy, Debug)]
 struct Member {
-    key: u64,
     /// Its window as the ensemble sees it.
     window: Bytes,
     /// Its window as its congestion control reported it last. The difference is what others gave or took since.
@@ -50,16 +54,16 @@ impl Member {
 #[derive(Clone, Debug)]
 pub struct Ensemble {
     least: Bytes,
-    members: Vec<Member>,
-    /// The last member that had nothing more to send, and when that was.
-    kept: Option<(Timestamp, Member)>,
+    members: BTreeMap<u64, Member>,
+    /// The last member that had nothing more to send, its key, and when that was.
+    kept: Option<(Timestamp, u64, Member)>,
 }
 
 impl Ensemble {
     /// An ensemble without members. Nobody gets less than `least`; two segments are the smallest window of RFC 9002,
     /// section 7.2.
     pub const fn new(least: Bytes) -> Self {
-        Self { least, members: Vec::new(), kept: None }
+        Self { least, members: BTreeMap::new(), kept: None }
     }
 
     /// What nobody gets less than.
@@ -69,7 +73,7 @@ impl Ensemble {
 
     /// The sum of all windows.
     pub fn aggregate(&self) -> Bytes {
-        self.members.iter().map(|member| member.window).fold(Bytes::ZERO, |sum, window| sum + window)
+        self.members.values().map(|member| member.window).fold(Bytes::ZERO, |sum, window| sum + window)
     }
 
     /// How many connections send.
@@ -83,52 +87,53 @@ impl Ensemble {
     pub fn enter(&mut self, now: Timestamp, key: u64) -> Option<Concurrent> {
         self.leave(now, key);
         let is_fresh = |since: Timestamp| now.since(since) <= NON_VALIDATED_PERIOD;
-        let kept = self.kept.take().filter(|(since, _)| is_fresh(*since));
-        let (share, like) = match (self.members.last(), kept) {
-            (Some(newest), _) => {
+        let kept = self.kept.take().filter(|(since, ..)| is_fresh(*since));
+        let (share, is_known, rtt) = match (self.members.values().map(|member| member.rtt).min(), kept) {
+            (Some(_), _) if self.members.len() >= MOST_MEMBERS => return None,
+            (Some(smallest), _) => {
                 let share = (self.aggregate() / (self.members.len() as u64 + 1)).max(self.least);
-                (share, *newest)
+                (share, self.members.values().any(|member| member.ssthresh < Bytes::MAX), smallest)
             }
             // Nobody else has used its window meanwhile.
-            (None, Some((_, last))) if last.key == key => return None,
-            (None, Some((_, last))) if last.ssthresh == Bytes::MAX => ((last.window / 2).max(self.least), last),
-            (None, Some((_, last))) => (last.window, last),
+            (None, Some((_, last, _))) if last == key => return None,
+            (None, Some((.., last))) if last.ssthresh == Bytes::MAX => {
+                ((last.window / 2).max(self.least), false, last.rtt)
+            }
+            (None, Some((.., last))) => (last.window, true, last.rtt),
             (None, None) => return None,
         };
-        let smallest = self.members.iter().map(|member| member.rtt).min().unwrap_or(like.rtt);
-        let has_left_slow_start = self.members.iter().any(|member| member.ssthresh < Bytes::MAX);
-        let is_known = has_left_slow_start || like.ssthresh < Bytes::MAX;
         let ssthresh = if is_known { share } else { Bytes::MAX };
         self.take(share);
-        self.members.push(Member { key, window: share, reported: share, ssthresh, rtt: smallest });
-        Some(Concurrent { rtt: smallest, window: Window { cwnd: share, ssthresh } })
+        self.members.insert(key, Member { window: share, reported: share, ssthresh, rtt });
+        Some(Concurrent { rtt, window: Window { cwnd: share, ssthresh } })
     }
 
     /// What the congestion control of a connection has now; it sends from now on, if it did not. Returns its window if
     /// others have changed it since its last report.
     pub fn report(&mut self, key: u64, window: Window, rtt: Duration) -> Option<Bytes> {
         let Window { cwnd, ssthresh } = window;
-        let Some(member) = self.members.iter_mut().find(|member| member.key == key) else {
-            self.members.push(Member { key, window: cwnd, reported: cwnd, ssthresh, rtt });
+        let Some(member) = self.members.get_mut(&key) else {
+            if self.members.len() < MOST_MEMBERS {
+                self.members.insert(key, Member { window: cwnd, reported: cwnd, ssthresh, rtt });
+            }
             return None;
         };
         let (given, taken) = member.moved();
         let due = (cwnd + given).saturating_sub(taken).max(self.least.min(cwnd));
-        *member = Member { key, window: due, reported: due, ssthresh, rtt };
+        *member = Member { window: due, reported: due, ssthresh, rtt };
         (due != cwnd).then_some(due)
     }
 
     /// A connection has nothing more to send, for now or for ever: its window goes to the others. The last one's is
     /// kept.
     pub fn leave(&mut self, now: Timestamp, key: u64) {
-        let Some(place) = self.members.iter().position(|member| member.key == key) else { return };
-        let left = self.members.remove(place);
+        let Some(left) = self.members.remove(&key) else { return };
         if self.members.is_empty() {
-            self.kept = Some((now, left));
+            self.kept = Some((now, key, left));
             return;
         }
-        let weights: Vec<u64> = self.members.iter().map(|member| member.window.get().max(1)).collect();
-        for (member, part) in self.members.iter_mut().zip(divided(left.window.get(), &weights)) {
+        let weights: Vec<u64> = self.members.values().map(|member| member.window.get().max(1)).collect();
+        for (member, part) in self.members.values_mut().zip(divided(left.window.get(), &weights)) {
             member.window += Bytes::new(part);
         }
     }
@@ -136,9 +141,9 @@ impl Ensemble {
     /// Takes `share` from the members in proportion to their windows above the minimum, as far as they go.
     fn take(&mut self, share: Bytes) {
         let spare: Vec<u64> =
-            self.members.iter().map(|member| member.window.saturating_sub(self.least).get()).collect();
+            self.members.values().map(|member| member.window.saturating_sub(self.least).get()).collect();
         let all = spare.iter().fold(0, |sum: u64, one| sum.saturating_add(*one));
-        for (member, part) in self.members.iter_mut().zip(divided(share.get().min(all), &spare)) {
+        for (member, part) in self.members.values_mut().zip(divided(share.get().min(all), &spare)) {
             member.window = member.window.saturating_sub(Bytes::new(part));
         }
     }
@@ -186,7 +191,7 @@ mod tests {
     }
 
     fn windows(ensemble: &Ensemble) -> Vec<u64> {
-        ensemble.members.iter().map(|member| member.window.get()).collect()
+        ensemble.members.values().map(|member| member.window.get()).collect()
     }
 
     #[test]
@@ -262,6 +267,16 @@ mod tests {
     }
 
     #[test]
+    fn who_comes_when_it_is_full_starts_alone() {
+        let mut ensemble = with(&[100_000; MOST_MEMBERS]);
+        assert_eq!(ensemble.enter(NOW, 5000), None);
+        assert_eq!(ensemble.report(5000, in_slow_start(12_000), RTT), None);
+        assert_eq!(ensemble.members(), MOST_MEMBERS);
+        ensemble.leave(NOW, 0);
+        assert!(ensemble.enter(NOW, 5000).is_some());
+    }
+
+    #[test]
     fn a_loss_beside_a_gift_counts_both() {
         let mut ensemble = with(&[60_000, 60_000]);
         ensemble.leave(NOW, 1);
@@ -297,7 +312,7 @@ mod tests {
                     }
                     _ => {
                         // A member that did nothing itself since it entered takes over what the ensemble gave it.
-                        let member = *ensemble.members.iter().find(|member| member.key == key).unwrap();
+                        let member = ensemble.members[&key];
                         let told = ensemble.report(key, in_slow_start(member.reported.get()), RTT);
                         prop_assert_eq!(told.unwrap_or(member.reported), member.window);
                         prop_assert_eq!(ensemble.aggregate(), before);

@@ -4,8 +4,10 @@
 
 mod server;
 
-use std::net::UdpSocket;
+use std::net::{SocketAddr, UdpSocket};
 use std::process::{Child, Command as Program, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -464,4 +466,52 @@ fn a_store_that_another_program_holds_stops_no_answer() {
     assert!(threads < 80, "{threads} threads");
     drop(held);
     assert_eq!(server.timings("/generate/1KB")["bytes"], 1000);
+}
+
+/// Passes datagrams between a client and the server. Once this many of the server's have come, the client's leave from
+/// another port, as behind a NAT that forgets. Where clients connect.
+fn rebinding_path(server: &Server, after: usize) -> String {
+    let server: SocketAddr = server.url.strip_prefix("https://").unwrap().parse().unwrap();
+    let socket = || Arc::new(UdpSocket::bind("127.0.0.1:0").unwrap());
+    let (near, ports, client) = (socket(), [socket(), socket()], Arc::<OnceLock<SocketAddr>>::default());
+    let (address, passed) = (near.local_addr().unwrap().to_string(), Arc::<AtomicUsize>::default());
+    for port in ports.clone() {
+        let (near, client, passed) = (near.clone(), client.clone(), passed.clone());
+        std::thread::spawn(move || {
+            let mut packet = [0; 2000];
+            while let Ok(length) = port.recv(&mut packet) {
+                passed.fetch_add(1, Ordering::Relaxed);
+                drop(near.send_to(&packet[..length], client.get().unwrap()));
+            }
+        });
+    }
+    std::thread::spawn(move || {
+        let mut packet = [0; 2000];
+        while let Ok((length, from)) = near.recv_from(&mut packet) {
+            client.get_or_init(|| from);
+            let moved = passed.load(Ordering::Relaxed) >= after;
+            drop(ports[usize::from(moved)].send_to(&packet[..length], server));
+        }
+    });
+    address
+}
+
+#[test]
+fn a_client_that_moves_gets_no_second_launch() {
+    let logs = tempfile::tempdir().unwrap();
+    let server = Server::self_signed(&["--startup", "blitzstart", "--qlog", logs.path().to_str().unwrap()]);
+    let url = format!("https://{}/generate/5MB", rebinding_path(&server, 300));
+    let got = flowstart().args(["get", "--insecure", "--json", "--hint", "rate=100mbit", &url]).assert().success();
+    let told: Value = serde_json::from_slice(&got.get_output().stdout).unwrap();
+    assert_eq!(told["bytes"], 5_000_000);
+    server.wait_for("flowstart_launches_total{scheme=\"blitzstart\"} 1");
+    let log = std::fs::read_dir(logs.path()).unwrap().next().unwrap().unwrap().path();
+    let log = std::fs::read_to_string(log).unwrap();
+    println!(
+        "{}",
+        log.lines()
+            .filter(|line| line.contains("flowstart:launch") || line.contains("migrat") || line.contains("path"))
+            .collect::<Vec<_>>()
+            .join("\n")
+    );
 }

@@ -561,6 +561,13 @@ fn a_launch_says_what_its_sources_stated_and_which_it_used() {
     assert_eq!((&hint["believed"], &hint["verdict"]), (&30_000_000.into(), &"unused".into()));
     assert_eq!(hint["reason"], "capped by rate");
 
+    // What can wait asks for no rate: the next that is known is the hint.
+    let launch = launch_of(&any, &["--hint", "rate=50mbit", "--urgency", "5"]);
+    paced(&launch, 30.0);
+    let application = source(&launch, "application");
+    assert_eq!(application["verdict"], "missing");
+    assert_eq!(application["reason"], "its urgency is lower than usual");
+
     let launch = launch_of(&["--startup", "more-start:source=oracle", "--oracle", &url], &[]);
     paced(&launch, 40.0);
     assert_eq!(source(&launch, "oracle")["verdict"], "used");

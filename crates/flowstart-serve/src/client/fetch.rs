@@ -30,6 +30,8 @@ pub(super) struct Fetch<'a> {
     pub(super) start: Instant,
     /// Whether it waits for the server's state for the next connection.
     pub(super) again: bool,
+    /// How urgent it is (RFC 9218), if it says so.
+    pub(super) urgency: Option<u8>,
     /// Where the path's state goes.
     pub(super) path_state: Option<&'a Path>,
     /// Where the content goes.
@@ -156,6 +158,9 @@ impl Fetch<'_> {
         let mut request = Request::get(self.url.uri.clone());
         if self.path_state.is_some() {
             request = request.header(header::TE, "trailers");
+        }
+        if let Some(urgency) = self.urgency {
+            request = request.header("priority", format!("u={urgency}"));
         }
         let request = request.header(header::USER_AGENT, concat!("flowstart/", env!("CARGO_PKG_VERSION"))).body(());
         request.map_err(|error| self.url.failed(&error))

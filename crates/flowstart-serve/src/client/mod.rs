@@ -154,6 +154,8 @@ pub struct Config {
     pub tokens: Option<Arc<Tokens>>,
     /// Whether [`Client::get_again`] is going to resume the session.
     pub resume: bool,
+    /// How urgent the requests are, 0 to 7, 0 first (RFC 9218); `None`: they do not say.
+    pub urgency: Option<u8>,
     /// Connections that [`Client::get_many`] opens.
     pub connections: u32,
     /// How many of them may be in their handshake at a time.
@@ -172,6 +174,7 @@ impl Config {
             path_state: None,
             tokens: None,
             resume: false,
+            urgency: None,
             connections: 1,
             handshakes: 64,
             hold: None,
@@ -255,6 +258,7 @@ pub struct Client {
     path_state: Option<PathBuf>,
     /// Whether it waits for what helps the next connection.
     again: bool,
+    urgency: Option<u8>,
     connections: u32,
     together: Together,
 }
@@ -266,8 +270,18 @@ impl Client {
     ///
     /// [`ClientError`] when the TLS does not work with QUIC, or when the path state cannot be read or sent.
     pub fn new(config: Config) -> Result<Self, ClientError> {
-        let Config { mut tls, receive_window, hint, path_state, tokens, resume, connections, handshakes, hold } =
-            config;
+        let Config {
+            mut tls,
+            receive_window,
+            hint,
+            path_state,
+            tokens,
+            resume,
+            connections,
+            handshakes,
+            hold,
+            urgency,
+        } = config;
         tls.enable_early_data = resume;
         let failed = |error: &dyn std::fmt::Display| ClientError::Tls(error.to_string());
         let kept = path_state.as_deref().map(kept_state).transpose()?.flatten();
@@ -298,7 +312,7 @@ impl Client {
             hold,
             open: AtomicUsize::new(0),
         };
-        Ok(Self { local: Local::new(connections), config: quic, path_state, again, connections, together })
+        Ok(Self { local: Local::new(connections), config: quic, path_state, again, urgency, connections, together })
     }
 
     /// Gets `url` from the first of `servers` that answers, over a connection of its own.
@@ -376,7 +390,7 @@ impl Client {
         }
         let connected = connected?;
         let (again, path_state) = (self.again, self.path_state.as_deref());
-        let mut fetch = Fetch { url, start, again, path_state, out, watch };
+        let mut fetch = Fetch { url, start, again, urgency: self.urgency, path_state, out, watch };
         let Connected { connection, address, early } = connected;
         let fetched = fetch.over(&connection).await;
         let Some(outcome) = early else { return Ok(fetched?.timings(address, handshake, None)) };

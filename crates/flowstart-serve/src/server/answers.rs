@@ -25,7 +25,7 @@ use tokio_util::sync::CancellationToken;
 use super::content::{self, Absent, Object};
 use super::memory::Holder;
 use super::shared::{FAREWELL, Shared};
-use super::{hints, qlog, sources};
+use super::{hints, priority, qlog, sources};
 use crate::http3;
 use crate::metrics::{self, Answered, Exit, Hinted, OfScheme, OfSource, size_class};
 use crate::path_state::PATH_STATE;
@@ -97,13 +97,13 @@ fn malformed(request: &Request<()>) -> Option<&'static str> {
     let fields = request.headers();
     http3::forbidden_field(fields).or_else(|| {
         let (scheme, authority) = (request.uri().scheme_str(), request.uri().authority());
-        match () {
-            () if fields.get(header::TE).is_some_and(|accepted| accepted != "trailers") => Some("te"),
-            () if http3::content_length(fields).is_err() => Some("content-length"),
-            () if scheme.is_some_and(|scheme| scheme != "https") => Some(":scheme"),
-            () if authority.is_some_and(|authority| authority.as_str().contains('@')) => Some(":authority"),
-            () => None,
-        }
+        let wrong = [
+            ("te", fields.get(header::TE).is_some_and(|accepted| accepted != "trailers")),
+            ("content-length", http3::content_length(fields).is_err()),
+            (":scheme", scheme.is_some_and(|scheme| scheme != "https")),
+            (":authority", authority.is_some_and(|authority| authority.as_str().contains('@'))),
+        ];
+        wrong.into_iter().find(|(_, is_wrong)| *is_wrong).map(|(name, _)| name)
     })
 }
 
@@ -237,7 +237,7 @@ impl Client {
         self.count(StatusCode::OK);
         let head = self.head(StatusCode::OK, object.size, &object.media_type).body(()).map_err(|_| Cut)?;
         let size = if request.method() == Method::HEAD { Bytes::ZERO } else { object.size };
-        self.expect(size);
+        self.expect(size, priority::can_wait(request));
         let sent = async {
             self.in_time(stream.send_response(head)).await?;
             if size > Bytes::ZERO {
@@ -398,13 +398,13 @@ impl Client {
 
     /// Tells the controller how much there is to send. An answer that fits into the initial window needs no launch, and
     /// a launch for it would not be available for later answers.
-    fn expect(&self, size: Bytes) {
+    fn expect(&self, size: Bytes, can_wait: bool) {
         let waiting = self.waiting.fetch_add(size.get(), Ordering::Relaxed) + size.get();
         let answered = self.answered.fetch_add(size.get(), Ordering::Relaxed) + size.get();
         let packet = self.connection.path_stats(PathId::ZERO).map_or(SMALLEST_PACKET, |stats| stats.current_mtu);
         let window = u64::from(packet) * INITIAL_WINDOW;
         if answered > window {
-            self.server.sources.request(&self.flow, Bytes::new(waiting));
+            self.server.sources.request(&self.flow, Bytes::new(waiting), can_wait);
             self.flow.expect(Bytes::new(waiting), Bytes::new(packet.into()));
         }
     }

@@ -22,6 +22,7 @@ mod limits;
 mod memory;
 mod paths;
 mod policy;
+mod priority;
 mod qlog;
 mod shared;
 mod sharing;

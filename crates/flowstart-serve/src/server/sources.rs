@@ -127,9 +127,13 @@ impl SourcesOfServer {
         Heard { path_store, oracle, interface }
     }
 
-    /// The application's request for an answer of this size.
-    pub(super) fn request(&self, flow: &Flow, size: Bytes) {
+    /// The application's request for an answer of this size. One that can wait (RFC 9218) asks for no rate.
+    pub(super) fn request(&self, flow: &Flow, size: Bytes, can_wait: bool) {
         let Some(deadline) = self.deadline.filter(|_| size > Bytes::ZERO) else { return };
+        if can_wait {
+            let why = "its urgency is lower than usual";
+            return flow.hear(|sources| sources.lack(name::APPLICATION, Verdict::Missing, why));
+        }
         let deadline =
             flowstart_core::time::Duration::from_nanos(u64::try_from(deadline.as_nanos()).unwrap_or(u64::MAX));
         let asked = ApplicationRequest { size: Some(size), deadline: Some(deadline), rate: None }.requested_rate();

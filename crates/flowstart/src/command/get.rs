@@ -69,6 +69,10 @@ pub(crate) struct Arguments {
     hint_steps: u8,
     #[command(flatten)]
     estimates: estimates::Options,
+    /// How urgent the request is, 0 to 7, 0 first (RFC 9218). To a server with --deadline what is above 3 states no
+    /// rate.
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u8).range(0..=7))]
+    urgency: Option<u8>,
     /// Write the content to this file, or `-` for stdout. The file appears when the content is complete.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -165,6 +169,7 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
         path_state: arguments.path_state.clone(),
         tokens: tokens.clone(),
         resume: arguments.repeat > 1,
+        urgency: arguments.urgency,
         connections: arguments.connections,
         handshakes: arguments.handshakes,
         hold: arguments.hold.map(std_time),
