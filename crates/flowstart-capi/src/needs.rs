@@ -29,6 +29,8 @@ pub(crate) fn check_needs(config: &ControllerConfig, ect1: bool) -> Result<(), R
             "it needs ECT(1) and numbers of marks, which ect1 = 1 promises"
         } else if lacks(Needs::PROACTIVE_RETRANSMISSION) {
             "it sends data again before it is lost, and hosts only when it is"
+        } else if lacks(Needs::SHARED_WINDOW) {
+            "it shares the window of other connections, and hosts keep none for them"
         } else if needs.without(gives) != Needs::NONE {
             "it asks routers in mid-connection, and hosts ask only before the launch"
         } else {

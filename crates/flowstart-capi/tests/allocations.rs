@@ -30,7 +30,7 @@ fn zeroed<T: Copy>() -> T {
 fn ten_thousand_packets_take_no_memory() {
     // A window of two packets is always free. A packet in a thousand is lost.
     const PACKETS: u64 = 10_000;
-    for scheme in StartupConfig::NAMES.iter().filter(|name| **name != "halfback") {
+    for scheme in StartupConfig::NAMES.iter().filter(|name| !["halfback", "ensemble-sharing"].contains(name)) {
         let text = CString::new(*scheme).expect("a name");
         let (mut config, mut path): (Config, Path) = (zeroed(), zeroed());
         config.scheme = text.as_ptr();

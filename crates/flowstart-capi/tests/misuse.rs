@@ -154,6 +154,7 @@ fn what_no_host_can_run_is_refused_with_the_reason() {
         ("slow-start", "bbr", &["avoidance `bbr`", "rate sample", "allowed are ", "cubic"]),
         ("slow-start", "xcp", &["congestion header"]),
         ("slow-start", "prague", &["ect1 = 1"]),
+        ("ensemble-sharing", "cubic", &["shares the window", "allowed are ", "blitzstart"]),
         ("halfback", "cubic", &["sends data again", "allowed are ", "blitzstart"]),
         ("quick-start:after_idle=2s", "cubic", &["in mid-connection"]),
         ("", "cubic", &["nothing is written"]),

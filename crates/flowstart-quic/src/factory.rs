@@ -9,10 +9,11 @@ use flowstart_core::controller::{Controller, ControllerConfig};
 use flowstart_core::needs::Needs;
 use flowstart_core::path::PathKnowledge;
 use flowstart_core::startup::{StartupConfig, StartupState};
-use flowstart_core::time::{Duration, Timestamp};
+use flowstart_core::time::Timestamp;
 use flowstart_core::units::Bytes;
 
 use crate::Unsupported;
+use crate::clock::Clock;
 use crate::flow::Flow;
 use crate::sender::{Answer, Sender};
 
@@ -157,35 +158,6 @@ impl<H: Host> Factory<H> {
     }
 }
 
-/// A host's span of time.
-pub(crate) fn span(span: std::time::Duration) -> Duration {
-    Duration::from_nanos(u64::try_from(span.as_nanos()).unwrap_or(u64::MAX))
-}
-
-/// The clock of a host that tells the system's time. It reads it once for many packets.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Clock {
-    /// Time zero of the controller.
-    origin: Instant,
-    /// The last conversions: the time of an event, and the time when a packet left.
-    seen: [(Instant, Timestamp); 2],
-}
-
-impl Clock {
-    /// The time at which a host builds a controller is zero.
-    pub(crate) fn starting(now: Instant) -> Self {
-        Self { origin: now, seen: [(now, Timestamp::ZERO); 2] }
-    }
-
-    fn at(&mut self, which: usize, time: Instant) -> Timestamp {
-        let seen = &mut self.seen[which];
-        if seen.0 != time {
-            *seen = (time, Timestamp::ZERO + span(time.saturating_duration_since(self.origin)));
-        }
-        seen.1
-    }
-}
-
 /// A sender where a host keeps it.
 #[derive(Debug)]
 pub(crate) struct Hosted<C = Clock> {
@@ -222,7 +194,7 @@ impl Hosted {
     /// With its part in the window that its flow shares, if its scheme shares one.
     #[must_use]
     pub(crate) fn sharing(mut self) -> Self {
-        let origin = self.clock.origin;
+        let origin = self.clock.origin();
         self.tell(|sender| sender.share_from(origin));
         self
     }

@@ -27,6 +27,12 @@ struct Readme;
     not(all(feature = "noq", feature = "quinn", feature = "s2n-quic")),
     allow(dead_code, reason = "each host uses its part")
 )]
+mod clock;
+#[cfg(any(feature = "noq", feature = "quinn", feature = "s2n-quic"))]
+#[cfg_attr(
+    not(all(feature = "noq", feature = "quinn", feature = "s2n-quic")),
+    allow(dead_code, reason = "each host uses its part")
+)]
 mod sender;
 #[cfg(any(feature = "noq", feature = "quinn", feature = "s2n-quic"))]
 #[cfg_attr(
@@ -59,7 +65,7 @@ pub mod runtime;
 pub mod s2n_quic;
 #[cfg(feature = "noq")]
 pub mod session;
-#[cfg(any(feature = "noq", feature = "quinn"))]
+#[cfg(any(feature = "noq", feature = "quinn", feature = "s2n-quic"))]
 pub mod sharing;
 #[cfg(feature = "noq")]
 pub mod transport_parameters;

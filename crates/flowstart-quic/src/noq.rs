@@ -55,7 +55,8 @@ use flowstart_core::units::{Bytes, Rate};
 use noq_proto::congestion;
 use noq_proto::congestion::ControllerMetrics;
 
-use crate::factory::{Clock, Factory, Host, Hosted, span};
+use crate::clock::{Clock, span};
+use crate::factory::{Factory, Host, Hosted};
 use crate::sender::Sender;
 use crate::sent::LostPlace;
 

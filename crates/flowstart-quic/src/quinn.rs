@@ -39,7 +39,8 @@ use flowstart_core::units::Bytes;
 use quinn_proto::congestion;
 use quinn_proto::congestion::ControllerMetrics;
 
-use crate::factory::{Clock, Factory, Host, Hosted, span};
+use crate::clock::{Clock, span};
+use crate::factory::{Factory, Host, Hosted};
 use crate::sent::LostPlace;
 
 /// The host quinn.

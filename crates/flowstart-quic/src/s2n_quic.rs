@@ -56,7 +56,8 @@ use s2n_quic_core::recovery::RttEstimator;
 use s2n_quic_core::recovery::congestion_controller::{self, CongestionController, PathInfo, Publisher};
 use s2n_quic_core::time::Timestamp as HostTime;
 
-use crate::factory::{Factory, Host, Hosted, span};
+use crate::clock::span;
+use crate::factory::{Factory, Host, Hosted};
 use crate::flow::Flow;
 use crate::sender::{Answer, Carried};
 

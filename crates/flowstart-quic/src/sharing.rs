@@ -13,7 +13,7 @@ use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::Bytes;
 use flowstart_core::window::Window;
 
-use crate::factory::span;
+use crate::clock::span;
 
 /// What no connection gets less than: two packets of 1200 bytes (RFC 9002, section 7.2).
 const LEAST: Bytes = Bytes::new(2400);

@@ -30,7 +30,7 @@ mod tests {
     #[test]
     fn a_window_is_shared_by_connections_to_one_client() {
         assert_eq!(refusal("size = [\"70KB\"]"), "");
-        assert_eq!(refusal("application = [\"page:objects=2,size=1KB,waves=2,connections=6\"]"), "");
+        assert_eq!(refusal("application = [\"page:objects=2,size=1KB,waves=2\"]"), "");
         let web = refusal("application = [\"web:sessions=2\"]\ntransport = \"model-tcp\"");
         assert!(web.contains("not sessions of several"), "{web}");
         let beside = refusal("size = [\"70KB\"]\ncompetitor = [\"bulk:startup=ensemble-sharing\"]");
