@@ -238,13 +238,15 @@ impl Server {
             tokens.sent(TOKENS).log(Arc::new(Used::default()));
             quic.validation_token_config(tokens);
         }
+        let transport = transport(&schemes.plain, limits.connection_memory, RECEIVE_WINDOW);
+        quic.transport_config(Arc::new(transport.clone()));
         let unusable = |cause| ServerError::Listen { address: listen, cause };
         let endpoint = bind(listen, Some(quic.clone())).map_err(unusable)?;
         let address = endpoint.local_addr().map_err(unusable)?;
         let shared = Arc::new(Shared {
             endpoint,
             config: quic,
-            transport: transport(&schemes.plain, limits.connection_memory, RECEIVE_WINDOW),
+            transport,
             content,
             policy: Policy::new(schemes),
             metrics: Metrics::new(),
