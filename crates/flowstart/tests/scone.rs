@@ -5,19 +5,18 @@
 
 mod server;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::io::{BufRead, BufReader, Read};
 use std::net::{SocketAddr, UdpSocket};
 use std::path::Path;
 use std::process::{Child, Command as Program, Stdio};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use flowstart_core::scone::wire::{RateSignal, SconePacket, lower};
 use flowstart_core::units::Rate;
 use predicates::str::contains;
 use serde_json::Value;
-use server::{Server, flowstart};
+use server::{Server, certificate, connected, field, flowstart, request};
 
 /// A server that caps launches of blitzstart, with qlog files in this folder.
 fn server(folder: &Path, options: &[&str]) -> Server {
@@ -141,7 +140,7 @@ fn an_elements_advice_caps_a_launch_if_both_ends_speak_scone() {
     let launch = &events(folder.path(), "flowstart:launch")[0];
     let cwnd = launch["cwnd_bytes"].as_u64().unwrap();
     assert!((40_000..150_000).contains(&cwnd), "{launch}");
-    assert!(launch["pacing_rate_bps"].as_f64() <= Some(10e6), "{launch}");
+    assert!(launch["pacing_rate_bps"].as_f64().is_some_and(|rate| rate <= 10e6), "{launch}");
     // Without the client's announcement there are no SCONE packets, and the hint counts.
     let sent = metric(&server, "flowstart_scone_packets_sent_total");
     let told = got(&relay.address, "/generate/1MB", &[]);
@@ -189,16 +188,18 @@ fn with_any_bit_of_a_scone_packet_flipped_the_transfer_goes_on() {
     let server = server(folder.path(), &["--scone", "--max-connections", "1000"]);
     // Each client has its own bit: 23 bytes before a long header, 15 before a short one.
     const BITS: usize = 23 * 8;
-    let address = changing(&server, |datagram, length, number| {
+    let flipped: Arc<Mutex<BTreeSet<usize>>> = Arc::default();
+    let seen = flipped.clone();
+    let address = changing(&server, move |datagram, length, number| {
         lower(datagram, RateSignal::at_most(Rate::from_mbit(10)));
         let bit = number % (length * 8);
         datagram[bit / 8] ^= 0x80 >> (bit % 8);
+        seen.lock().unwrap().insert(bit);
     });
-    let next = AtomicU64::new(0);
     let told: Vec<Value> = std::thread::scope(|scope| {
         let get = || {
             let mut told = Vec::new();
-            while next.fetch_add(1, Ordering::Relaxed) < BITS as u64 {
+            while flipped.lock().unwrap().len() < BITS {
                 told.push(got(&address, "/generate/60KB", &["--scone"]));
             }
             told
@@ -206,14 +207,14 @@ fn with_any_bit_of_a_scone_packet_flipped_the_transfer_goes_on() {
         let threads: Vec<_> = (0..4).map(|_| scope.spawn(get)).collect();
         threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
     });
-    assert_eq!(told.len(), BITS);
+    assert!(told.len() >= BITS);
     let number = |one: &Value, name: &str| one["scone"][name].as_u64();
     assert!(told.iter().all(|one| one["bytes"] == 60_000), "{told:?}");
     // Seven bits are the signal's, which nobody can tell from another signal, and one means nothing; three packets of a
     // client may have different lengths, so a bit of one header is another's of the other.
     let advised = told.iter().filter(|one| number(one, "advised_bps").is_some()).count();
     let malformed = told.iter().filter(|one| number(one, "malformed") > Some(0)).count();
-    assert!(malformed >= BITS - 8, "{malformed} malformed, {advised} advised");
+    assert!(malformed >= told.len() - 10, "{malformed} malformed, {advised} advised");
     let most = told.iter().filter_map(|one| number(one, "advised_bps")).max();
     assert!(most <= RateSignal::MAX.rate().map(Rate::bits_per_sec), "{most:?}");
     // Nothing was lost: a packet behind a damaged one that had to be repeated would take a timeout of 1 s.
@@ -254,6 +255,40 @@ fn a_client_without_advice_reports_none() {
     server.wait_for("flowstart_scone_reports_total{result=\"no-advice\"} 1");
     server.wait_for("flowstart_launches_total{scheme=\"blitzstart\"} 1");
     assert_eq!(metric(&server, "flowstart_advice_capped_total{scheme=\"blitzstart\"}"), 0);
+}
+
+/// The transport parameter of a client that reads SCONE packets.
+const READS_SCONE: [u8; 3] = [0x61, 0x9e, 0];
+
+#[test]
+fn reports_that_are_none_or_that_nobody_asked_for_are_counted_and_ignored() {
+    let folder = tempfile::tempdir().unwrap();
+    let [cert, key] = certificate(folder.path(), 2090);
+    let server = Server::start(&["--cert", &cert, "--key", &key, "--scone"]);
+    let report = |encoded: &[u8], value: &str| {
+        let asked = request("/generate/1KB", &field("flowstart-scone-advice", value));
+        let answered = connected(&server, &cert, encoded, 1 << 20, async |connection| {
+            let (mut stream, mut answer) = connection.open_bi().await.unwrap();
+            stream.write_all(&asked).await.unwrap();
+            stream.finish().unwrap();
+            answer.read_to_end(10_000).await.unwrap().len()
+        });
+        assert!(answered.unwrap() > 1000);
+    };
+    // This client says that it reads SCONE packets, and its stack drops every datagram that has one. It is late, not
+    // lost.
+    for wrong in ["128", "-1", "0x28", "10mbit", ""] {
+        report(&READS_SCONE, wrong);
+    }
+    report(&READS_SCONE, "127");
+    report(&READS_SCONE, "0");
+    report(&[], "0");
+    // A transport parameter that is not empty is none (it is told of), and so the report is unasked.
+    report(&[0x61, 0x9e, 1, 7], "0");
+    for (result, count) in [("malformed", 5), ("no-advice", 1), ("taken", 1), ("unasked", 2)] {
+        let name = format!("flowstart_scone_reports_total{{result=\"{result}\"}}");
+        assert_eq!(metric(&server, &name), count, "{result}");
+    }
 }
 
 #[test]

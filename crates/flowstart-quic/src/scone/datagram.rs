@@ -1,7 +1,7 @@
 //! Where in a datagram a SCONE packet ends.
 //!
-//! A SCONE packet that a path has damaged must not take the packet behind it along. So the packet behind is looked for if
-//! the first bytes differ from a SCONE packet's in no more than one bit.
+//! A SCONE packet that a path has damaged must not take the packet behind it along. So the packet behind is looked for
+//! if the first bytes differ from a SCONE packet's in no more than one bit.
 
 use flowstart_core::scone::wire::{RateSignal, SconePacket, VERSION_EVEN, VERSION_ODD};
 
@@ -40,8 +40,8 @@ pub(super) fn is_version_negotiation(datagram: &[u8]) -> bool {
     is_long(datagram) && datagram.get(1..5) == Some(&[0; 4])
 }
 
-/// Destination and source connection ID of a datagram's first packet (RFC 8999, section 5). A short header does not tell
-/// the length of its ID.
+/// Destination and source connection ID of a datagram's first packet (RFC 8999, section 5). A short header does not
+/// tell the length of its ID.
 pub(super) fn connection_ids(datagram: &[u8], id_length: usize) -> Option<(&[u8], &[u8])> {
     if !is_long(datagram) {
         return Some((datagram.get(1..=id_length)?, &[]));
@@ -158,7 +158,8 @@ pub(super) mod tests {
             for bit in 0..length * 8 {
                 let mut damaged = datagram.clone();
                 damaged[bit / 8] ^= 0x80 >> (bit % 8);
-                // Six bits of the signal are in the first byte, behind one without meaning; the seventh is the version's.
+                // Six bits of the signal are in the first byte, behind one without meaning; the seventh is the
+                // version's.
                 let is_signal = (1..9).contains(&bit);
                 match beginning(&damaged) {
                     Beginning::Signal { length: found, .. } => assert!(is_signal && found == length, "bit {bit}"),

@@ -1,9 +1,9 @@
 //! SCONE (draft-ietf-scone-protocol-08) for noq, which does not support it: a socket below the stack.
 //!
 //! A server puts SCONE packets before its datagrams, for elements of the path to write their advice into. A client
-//! removes them, remembers the advice and passes the rest to its stack. The client says in its transport parameters that
-//! it reads them ([`ClientConfig::with_scone`](crate::session::ClientConfig::with_scone)). The report to the server is up
-//! to the application, which passes the advice to [`Flow::advise`](crate::Flow::advise).
+//! removes them, remembers the advice and passes the rest to its stack. The client says in its transport parameters
+//! that it reads them ([`ClientConfig::with_scone`](crate::session::ClientConfig::with_scone)). The report to the
+//! server is up to the application, which passes the advice to [`Flow::advise`](crate::Flow::advise).
 //!
 //! | Who | What |
 //! |---|---|

@@ -36,8 +36,8 @@ pub struct Clients {
     unexpected: AtomicU64,
 }
 
-/// A connection whose client gets SCONE packets, if it is admitted before its handshake is answered. When this is gone, a
-/// later connection from the same address with the same ID gets none.
+/// A connection whose client gets SCONE packets, if it is admitted before its handshake is answered. When this is gone,
+/// a later connection from the same address with the same ID gets none.
 #[derive(Debug)]
 pub struct Reader {
     clients: Arc<Clients>,
@@ -45,8 +45,8 @@ pub struct Reader {
 }
 
 impl Clients {
-    /// The client at this address, which has chosen this connection ID, has said that it reads SCONE packets. `None`: no
-    /// connection ID is so long.
+    /// The client at this address, which has chosen this connection ID, has said that it reads SCONE packets. `None`:
+    /// no connection ID is so long.
     pub fn admit(self: &Arc<Self>, address: SocketAddr, initial_source: &[u8]) -> Option<Reader> {
         let key = (address, connection_id(initial_source)?);
         *locked(&self.readers).entry(key).or_default() += 1;

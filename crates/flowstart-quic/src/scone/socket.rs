@@ -43,8 +43,8 @@ impl End {
 pub struct Socket {
     inner: Box<dyn AsyncUdpSocket>,
     end: End,
-    /// Datagrams of the last batch that do not fit behind each other without their SCONE packets, as the parts of a batch
-    /// have one size. They are handed out before more is read.
+    /// Datagrams of the last batch that do not fit behind each other without their SCONE packets, as the parts of a
+    /// batch have one size. They are handed out before more is read.
     held: VecDeque<(RecvMeta, Vec<u8>)>,
 }
 
@@ -54,8 +54,8 @@ impl Socket {
         Self { inner, end: End::Server(clients), held: VecDeque::new() }
     }
 
-    /// A client's, which reads what comes from these servers. Its datagrams at the beginning of a flow say so to elements
-    /// of the path ("Indicating Support on New Flows").
+    /// A client's, which reads what comes from these servers. Its datagrams at the beginning of a flow say so to
+    /// elements of the path ("Indicating Support on New Flows").
     pub fn of_client(inner: Box<dyn AsyncUdpSocket>, servers: Arc<Servers>) -> Self {
         Self { inner, end: End::Client(servers), held: VecDeque::new() }
     }
@@ -237,5 +237,183 @@ impl UdpSender for Sender {
 
     fn max_transmit_segments(&self) -> NonZeroUsize {
         if self.is_due(since(self.began)) { NonZeroUsize::MIN } else { self.inner.max_transmit_segments() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
+
+    use std::sync::Mutex;
+    use std::task::Waker;
+
+    use flowstart_core::scone::wire::RateSignal;
+    use noq_proto::{ConnectionIdGenerator, HashedConnectionIdGenerator};
+
+    use super::super::datagram::tests::{announced, long, short};
+    use super::*;
+
+    const ID: [u8; 8] = [1, 2, 3, 4, 5, 6, 7, 8];
+    const OTHER: [u8; 8] = [9; 8];
+
+    /// What left, and with which size of its segments.
+    type Left = Arc<Mutex<Vec<(Vec<u8>, Option<usize>)>>>;
+
+    /// A socket that takes batches, of whose sendings every second one has to wait.
+    #[derive(Clone, Debug, Default)]
+    struct Fake {
+        left: Left,
+        waits: bool,
+        comes: Option<(Vec<u8>, usize)>,
+    }
+
+    impl UdpSender for Fake {
+        fn poll_send(mut self: Pin<&mut Self>, transmit: &Transmit<'_>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            self.waits = !self.waits;
+            if self.waits {
+                return Poll::Pending;
+            }
+            self.left.lock().unwrap().push((transmit.contents.to_vec(), transmit.segment_size));
+            Poll::Ready(Ok(()))
+        }
+
+        fn max_transmit_segments(&self) -> NonZeroUsize {
+            NonZeroUsize::new(64).unwrap()
+        }
+    }
+
+    impl AsyncUdpSocket for Fake {
+        fn create_sender(&self) -> Pin<Box<dyn UdpSender>> {
+            Box::pin(self.clone())
+        }
+
+        fn poll_recv(
+            &mut self,
+            _: &mut Context<'_>,
+            bufs: &mut [IoSliceMut<'_>],
+            meta: &mut [RecvMeta],
+        ) -> Poll<io::Result<usize>> {
+            let Some((bytes, stride)) = self.comes.take() else { return Poll::Pending };
+            bufs[0][..bytes.len()].copy_from_slice(&bytes);
+            (meta[0].addr, meta[0].len, meta[0].stride) = (address(1), bytes.len(), stride);
+            Poll::Ready(Ok(1))
+        }
+
+        fn local_addr(&self) -> io::Result<SocketAddr> {
+            Ok(address(9))
+        }
+    }
+
+    fn address(port: u16) -> SocketAddr {
+        ([192, 0, 2, 1], port).into()
+    }
+
+    /// Sends it, as noq does: again until it has left.
+    fn send(sender: &mut Pin<Box<dyn UdpSender>>, port: u16, contents: &[u8], segment_size: Option<usize>) {
+        let transmit = Transmit { destination: address(port), ecn: None, contents, segment_size, src_ip: None };
+        let mut context = Context::from_waker(Waker::noop());
+        assert!(sender.as_mut().poll_send(&transmit, &mut context).is_pending());
+        assert!(sender.as_mut().poll_send(&transmit, &mut context).is_ready());
+    }
+
+    fn of_server() -> (Pin<Box<dyn UdpSender>>, Arc<Clients>, Left) {
+        let (fake, clients) = (Fake::default(), Arc::<Clients>::default());
+        let left = fake.left.clone();
+        (Socket::of_server(Box::new(fake), clients.clone()).create_sender(), clients, left)
+    }
+
+    #[test]
+    fn the_first_single_datagrams_of_a_reader_begin_with_a_scone_packet() {
+        let (mut sender, clients, left) = of_server();
+        let _reader = clients.admit(address(1), &ID).unwrap();
+        let (long, short) = (long(&ID, &OTHER), short(&ID));
+        let batch = [&short[..], &short, &short[..50]].concat();
+        let large = [&short[..], &[0; 1200]].concat();
+        assert_eq!(sender.max_transmit_segments().get(), 1, "a single datagram is wanted");
+        send(&mut sender, 1, &long, None);
+        // A batch and what leaves no room are as they were, and the SCONE packet waits for the next.
+        send(&mut sender, 1, &batch, Some(short.len()));
+        send(&mut sender, 1, &large, None);
+        assert_eq!(sender.max_transmit_segments().get(), 1);
+        send(&mut sender, 1, &short, Some(short.len()));
+        send(&mut sender, 1, &short, None);
+        assert_eq!(sender.max_transmit_segments().get(), 64, "three are enough for 20 s");
+        send(&mut sender, 1, &batch, Some(short.len()));
+        send(&mut sender, 1, &short, None);
+        let unknown = |packet: &[u8]| (announced(packet, 127).0, None);
+        let expected = [
+            unknown(&long),
+            (batch.clone(), Some(short.len())),
+            (large, None),
+            unknown(&short),
+            unknown(&short),
+            (batch, Some(short.len())),
+            (short.clone(), None),
+        ];
+        assert_eq!((clients.sent(), &left.lock().unwrap()[..]), (3, &expected[..]));
+        // Another path is another flow.
+        send(&mut sender, 2, &short, None);
+        assert_eq!((clients.sent(), left.lock().unwrap().last().unwrap()), (4, &unknown(&short)));
+    }
+
+    #[test]
+    fn who_reads_no_scone_packets_gets_none() {
+        let (mut sender, clients, left) = of_server();
+        let _of_another_address = clients.admit(address(2), &ID).unwrap();
+        let negotiation = [&[0x80, 0, 0, 0, 0][..], &long(&ID, &OTHER)[5..]].concat();
+        let packets = [long(&ID, &OTHER), negotiation.clone(), short(&ID), short(&ID)];
+        packets.iter().for_each(|packet| send(&mut sender, 1, packet, None));
+        send(&mut sender, 2, &negotiation, None);
+        assert_eq!(sender.max_transmit_segments().get(), 64);
+        let plain: Vec<_> = packets.into_iter().chain([negotiation]).map(|packet| (packet, None)).collect();
+        assert_eq!((clients.sent(), &*left.lock().unwrap()), (0, &plain));
+    }
+
+    #[test]
+    fn a_client_says_at_the_beginning_of_a_flow_that_it_reads_scone_packets() {
+        let fake = Fake::default();
+        let left = fake.left.clone();
+        let mut sender = Socket::of_client(Box::new(fake), Arc::new(Servers::new(5))).create_sender();
+        for packet in [long(&OTHER, &ID), long(&OTHER, &ID), short(&OTHER), short(&OTHER)] {
+            send(&mut sender, 1, &packet, None);
+        }
+        let indicated = [true, true, false, false];
+        assert!(left.lock().unwrap().iter().map(|(sent, _)| sent.ends_with(&INDICATION)).eq(indicated));
+    }
+
+    /// What a client's stack gets of a batch, in the order in which it gets it.
+    fn received(batch: &[Vec<u8>], servers: &Arc<Servers>) -> Vec<Vec<u8>> {
+        let comes = Some((batch.concat(), batch[0].len()));
+        let mut socket = Socket::of_client(Box::new(Fake { comes, ..Fake::default() }), servers.clone());
+        let mut context = Context::from_waker(Waker::noop());
+        let (mut datagrams, mut buffers) = (Vec::new(), [vec![0; 4000], vec![0; 4000]]);
+        loop {
+            let mut meta = [RecvMeta::default(); 2];
+            let mut bufs = buffers.each_mut().map(|buffer| IoSliceMut::new(buffer));
+            let Poll::Ready(count) = socket.poll_recv(&mut context, &mut bufs, &mut meta) else { return datagrams };
+            for (buffer, meta) in bufs.iter().zip(meta).take(count.unwrap()) {
+                datagrams.extend(buffer[..meta.len].chunks(meta.stride).map(<[u8]>::to_vec));
+            }
+        }
+    }
+
+    #[test]
+    fn a_batch_that_comes_loses_its_scone_packets_and_keeps_its_datagrams() {
+        let servers = Arc::new(Servers::new(5));
+        servers.meet(address(1));
+        let id = HashedConnectionIdGenerator::from_key(5).generate_cid();
+        let packet = |size: usize| [&short(&id)[..], &vec![7; size]].concat();
+        // With the SCONE packets all have one size, without them the third is larger than the first.
+        let plain = [packet(100), packet(100), packet(115), packet(100), packet(20)];
+        let with = |packet: &Vec<u8>| announced(packet, 40).0;
+        let batch = [with(&plain[0]), with(&plain[1]), plain[2].clone(), with(&plain[3]), plain[4].clone()];
+        assert!(batch[..4].iter().all(|datagram| datagram.len() == batch[0].len()));
+        assert_eq!(received(&batch, &servers), plain);
+        assert_eq!((servers.read(), servers.signal(address(1))), (3, RateSignal::from_bits(40)));
+        let untouched = [packet(100), packet(100), packet(3)];
+        assert_eq!(received(&untouched, &servers), untouched);
+        // With a shorter one in the middle, only the last of a batch may be shorter.
+        let plain = [packet(100), packet(85), packet(100)];
+        assert_eq!(received(&[plain[0].clone(), with(&plain[1]), plain[2].clone()], &servers), plain);
     }
 }

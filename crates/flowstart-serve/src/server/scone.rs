@@ -1,7 +1,7 @@
 //! What the path to a client advises (SCONE), as the client reports it.
 //!
-//! Only the client of a connection that carries SCONE packets can know it. Reports of others are counted and ignored. The
-//! lowest advice of a monitoring period counts, which is looked up with each request: later nothing launches.
+//! Only the client of a connection that carries SCONE packets can know it. Reports of others are counted and ignored.
+//! The lowest advice of a monitoring period counts, which is looked up with each request: later nothing launches.
 
 use std::net::IpAddr;
 use std::sync::Mutex;
