@@ -139,8 +139,8 @@ fn an_elements_advice_caps_a_launch_if_both_ends_speak_scone() {
     assert_eq!((capped.len(), &capped[0]["advised"]), (1, &10_000_000.into()), "{capped:?}");
     let launch = &events(folder.path(), "flowstart:launch")[0];
     let cwnd = launch["cwnd_bytes"].as_u64().unwrap();
+    // 50 KB at 40 ms, more when this host adds to the round trip; without advice it is ten times as much.
     assert!((40_000..150_000).contains(&cwnd), "{launch}");
-    assert!(launch["pacing_rate_bps"].as_f64().is_some_and(|rate| rate <= 10e6), "{launch}");
     // Without the client's announcement there are no SCONE packets, and the hint counts.
     let sent = metric(&server, "flowstart_scone_packets_sent_total");
     let told = got(&relay.address, "/generate/1MB", &[]);

@@ -350,6 +350,7 @@ fn tell_many(arguments: &Arguments, Many { timings, failures, open }: &Many) -> 
     let (handshake, fct) = (quantiles(|one| one.handshake), quantiles(|one| one.fct));
     let bytes: u64 = timings.iter().map(|one| one.bytes).sum();
     let refused = timings.iter().filter(|one| one.is_refused()).count();
+    let advised = timings.iter().filter(|one| one.scone.is_some_and(|scone| scone.advised.is_some())).count();
     if arguments.json {
         let told = |[median, p95, most]: [Option<f64>; 3]| json!({ "median": median, "p95": p95, "max": most });
         let told = json!({
@@ -358,6 +359,7 @@ fn tell_many(arguments: &Arguments, Many { timings, failures, open }: &Many) -> 
             "failed": failures,
             "open_at_once": arguments.hold.map(|_| open),
             "refused": refused,
+            "advised": arguments.scone.then_some(advised),
             "bytes": bytes,
             "handshake_ms": told(handshake),
             "fct_ms": told(fct),
