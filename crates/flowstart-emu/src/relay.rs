@@ -10,8 +10,10 @@ use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration as StdDuration, Instant};
 
+use flowstart_core::scone::element::{self, Element};
+use flowstart_core::scone::wire::{SconePacket, WireError, lower};
 use flowstart_core::time::{Duration, Timestamp};
-use flowstart_core::units::Bytes;
+use flowstart_core::units::{Bytes, Rate};
 use flowstart_sim::link::{LinkConfig, LinkCounters};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
@@ -33,6 +35,10 @@ const SOCKET_BUFFER: usize = 4 << 20;
 const LARGEST: usize = 65_536;
 /// Datagrams that are read from a socket before the lanes are looked at again.
 const READ: usize = 64;
+/// A link that no transfer notices.
+const FASTEST: Rate = Rate::from_mbit(1_000_000);
+/// Bytes of a SCONE packet without connection IDs.
+const SHORTEST: usize = 7;
 /// How long nobody looks at whether the relay is to end.
 const NAP: StdDuration = StdDuration::from_millis(50);
 
@@ -47,8 +53,31 @@ pub struct Config {
     pub down: LinkConfig,
     /// The link from clients to the server.
     pub up: LinkConfig,
+    /// What an element at the link to clients advises in SCONE packets; `None`: there is none.
+    pub down_advice: Option<element::Config>,
+    /// What one at the link to the server advises.
+    pub up_advice: Option<element::Config>,
     /// The seed of the links' random processes.
     pub seed: u64,
+}
+
+impl Config {
+    /// A relay whose links take no time and lose nothing.
+    pub fn new(listen: SocketAddr, to: SocketAddr) -> Self {
+        let link = LinkConfig::new(FASTEST, Duration::ZERO);
+        Self { listen, to, down: link.clone(), up: link, down_advice: None, up_advice: None, seed: 1 }
+    }
+}
+
+/// SCONE packets that elements have seen, in either direction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Signals {
+    /// All that are whole.
+    pub seen: u64,
+    /// Of those, the ones whose signal was lowered.
+    pub lowered: u64,
+    /// Beginnings of SCONE packets that do not end, or with nothing behind them; they pass as they are.
+    pub malformed: u64,
 }
 
 /// Why a relay does not work.
@@ -80,6 +109,8 @@ pub struct Told {
     pub refused: u64,
     /// Datagrams that the system did not take.
     pub unsent: u64,
+    /// What the elements did.
+    pub scone: Signals,
     /// The longest time by which an event was late.
     pub latest: Duration,
 }
@@ -107,6 +138,8 @@ pub struct Relay {
     to: SocketAddr,
     down: Lane<Datagram>,
     up: Lane<Datagram>,
+    /// At the link to clients, and at the one back.
+    elements: [Option<Element>; 2],
     clients: HashMap<SocketAddr, Client>,
     flows: u32,
     began: Instant,
@@ -125,6 +158,23 @@ fn bound(address: SocketAddr) -> io::Result<UdpSocket> {
     let _ = setsockopt(&socket, RcvBuf, &SOCKET_BUFFER);
     let _ = setsockopt(&socket, SndBuf, &SOCKET_BUFFER);
     Ok(socket)
+}
+
+/// A datagram passes an element.
+fn advise(element: &mut Element, datagram: &mut [u8], flow: u32, now: Timestamp, signals: &mut Signals) {
+    let signal = match SconePacket::parse(datagram) {
+        Ok((packet, _)) => packet.signal(),
+        // A shorter datagram is no SCONE packet for anybody.
+        Err(WireError::Truncated { bytes }) if bytes < SHORTEST => return,
+        Err(WireError::Truncated { .. } | WireError::Alone) => {
+            signals.malformed += 1;
+            return;
+        }
+        Err(_) => return,
+    };
+    signals.seen += 1;
+    let advised = element.on_signal(now, flow.into(), signal);
+    signals.lowered += u64::from(lower(datagram, advised));
 }
 
 /// Headers of IP and UDP, which a link carries, too.
@@ -147,6 +197,7 @@ impl Relay {
             to: config.to,
             down: Lane::new(&config.down, config.seed, 0),
             up: Lane::new(&config.up, config.seed, 1),
+            elements: [config.down_advice, config.up_advice].map(|config| config.map(Element::new)),
             clients: HashMap::new(),
             flows: 0,
             began: Instant::now(),
@@ -263,6 +314,9 @@ impl Relay {
         let mut bytes = self.spare.pop().unwrap_or_default();
         bytes.clear();
         bytes.extend_from_slice(datagram);
+        if let Some(element) = &mut self.elements[usize::from(!is_down)] {
+            advise(element, &mut bytes, flow, now, &mut self.told.scone);
+        }
         let size = datagram.len() as u32 + headers(client);
         let lane = if is_down { &mut self.down } else { &mut self.up };
         lane.enqueue(now, Datagram { bytes, client }, size, flow);
@@ -298,15 +352,36 @@ mod tests {
     use super::*;
 
     #[test]
+    fn an_element_lowers_whole_scone_packets_and_leaves_the_rest() {
+        let mut element = Element::new(element::Config::new(Rate::from_mbit(10)));
+        let mut signals = Signals::default();
+        let mut pass = |datagram: &[u8]| {
+            let mut passed = datagram.to_vec();
+            advise(&mut element, &mut passed, 1, Timestamp::ZERO, &mut signals);
+            (passed == datagram, SconePacket::parse(&passed).ok().map(|(packet, _)| packet.signal().bits()))
+        };
+        let mut scone = Vec::new();
+        SconePacket::new(&[7; 8], &[]).unwrap().emit(&mut scone);
+        let alone = scone.clone();
+        scone.push(0x40);
+        // 10 Mbit/s is n = 40 exactly.
+        assert_eq!(pass(&scone), (false, Some(40)));
+        lower(&mut scone, flowstart_core::scone::wire::RateSignal::from_bits(30));
+        assert_eq!(pass(&scone), (true, Some(30)), "a signal is never raised");
+        for other in [&alone[..], &alone[..9], &[], &[0xc0, 0, 0, 0, 1, 0, 0, 0], &[0x40; 1200]] {
+            assert_eq!(pass(other), (true, None));
+        }
+        assert_eq!(signals, Signals { seen: 2, lowered: 1, malformed: 2 });
+    }
+
+    #[test]
     fn datagrams_cross_both_links_in_order_and_in_time() {
         let server = UdpSocket::bind("127.0.0.1:0").unwrap();
         let link = LinkConfig::new(Rate::from_mbit(8), Duration::from_millis(30));
         let config = Config {
-            listen: "127.0.0.1:0".parse().unwrap(),
-            to: server.local_addr().unwrap(),
             down: link.clone(),
             up: LinkConfig::new(Rate::from_mbit(1000), Duration::from_millis(30)),
-            seed: 1,
+            ..Config::new("127.0.0.1:0".parse().unwrap(), server.local_addr().unwrap())
         };
         let mut relay = Relay::bind(&config).unwrap();
         let (address, stop) = (relay.address(), Arc::new(AtomicBool::new(false)));

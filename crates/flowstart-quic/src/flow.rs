@@ -64,6 +64,8 @@ struct Shared {
     waits: bool,
     /// Advice that the controller has not received yet.
     news: Option<Option<Rate>>,
+    /// The advice that capped a launch.
+    capped: Option<Rate>,
     decisions: DecisionLog,
     status: Status,
     /// The RTT of the handshake is only the client's word.
@@ -128,6 +130,11 @@ impl Flow {
         let mut shared = self.shared();
         shared.sources.knowledge_mut().advised_rate = rate;
         shared.news = Some(rate);
+    }
+
+    /// The advice that has capped a launch of this connection; `None`: none has.
+    pub fn capped_by(&self) -> Option<Rate> {
+        self.shared().capped
     }
 
     /// The RTT of the handshake counts only as far as later samples bear it out. A client can lengthen it, and so get a
@@ -224,7 +231,12 @@ impl Flow {
             observe(variables);
         }
         shared.status = *status;
-        decided.for_each(|(time, decision)| shared.decisions.note(time, decision));
+        for (time, decision) in decided {
+            if let Decision::AdviceCapped { advised, .. } = decision {
+                shared.capped = Some(advised);
+            }
+            shared.decisions.note(time, decision);
+        }
         shared.news.take()
     }
 }

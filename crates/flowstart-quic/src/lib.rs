@@ -10,6 +10,7 @@
 //! | the adapter for noq, and the limits of that host | [`noq`] |
 //! | factories of controllers | [`factory`] |
 //! | timers for noq that are fine enough for launches | `runtime` |
+//! | a socket for noq that sends and reads SCONE packets | `scone` |
 //! | the adapter for quinn, and the limits of that host | `quinn` |
 //! | the adapter for s2n-quic, and the limits of that host | `s2n_quic` |
 //! | the exchange between an application and its controller | [`flow`] |
@@ -63,6 +64,8 @@ pub mod quinn;
 pub mod runtime;
 #[cfg(feature = "s2n-quic")]
 pub mod s2n_quic;
+#[cfg(feature = "runtime")]
+pub mod scone;
 #[cfg(feature = "noq")]
 pub mod session;
 #[cfg(any(feature = "noq", feature = "quinn", feature = "s2n-quic"))]

@@ -24,10 +24,13 @@ pub const PATH_STATE: u64 = 0x4b18;
 /// Longest path state that is read or sent, so that a `ClientHello` still fits in one packet.
 pub const MAX_PATH_STATE: usize = 256;
 
+/// `initial_source_connection_id` (RFC 9000, section 18.2).
+const INITIAL_SOURCE: u64 = 0x0f;
 /// `initial_max_data`, `initial_max_stream_data_bidi_local`, `..._bidi_remote` and `..._uni` (RFC 9000, section 18.2).
 const WINDOWS: [u64; 4] = [0x04, 0x05, 0x06, 0x07];
 /// Identifiers of everything that is looked for.
-const KNOWN: [u64; 7] = [HINT, PATH_STATE, SCONE_SUPPORTED, WINDOWS[0], WINDOWS[1], WINDOWS[2], WINDOWS[3]];
+const KNOWN: [u64; 8] =
+    [HINT, PATH_STATE, SCONE_SUPPORTED, INITIAL_SOURCE, WINDOWS[0], WINDOWS[1], WINDOWS[2], WINDOWS[3]];
 
 /// Largest `ClientHello` that TLS stacks accept, rustls among them.
 const MAX_CLIENT_HELLO: usize = 0xffff;
@@ -92,6 +95,9 @@ pub struct PeerParameters {
     /// Whether it reads SCONE packets (draft-ietf-scone-protocol-08). The draft treats a non-empty value as a
     /// connection error; here the connection goes on without SCONE.
     pub scone: Result<bool, ParameterError>,
+    /// The connection ID that it chose for itself, to which the first packets go; `None` when it told none. The host
+    /// checks that it is true.
+    pub initial_source: Option<Vec<u8>>,
     /// Its receive windows.
     pub windows: Result<ReceiveWindows, ParameterError>,
 }
@@ -100,10 +106,11 @@ impl PeerParameters {
     /// Reads encoded transport parameters. An error in one leaves the others.
     pub fn read(bytes: &[u8]) -> Self {
         match find(bytes) {
-            Ok([hint, state, scone, windows @ ..]) => Self {
+            Ok([hint, state, scone, source, windows @ ..]) => Self {
                 hint: hint.and_then(read_hint),
                 path_state: state.and_then(read_path_state),
                 scone: scone.and_then(read_scone),
+                initial_source: source.ok().flatten().map(<[u8]>::to_vec),
                 windows: read_windows(windows),
             },
             Err(error) => Self::unreadable(error),
@@ -112,7 +119,7 @@ impl PeerParameters {
 
     /// None of them can be known.
     fn unreadable(error: ParameterError) -> Self {
-        Self { hint: Err(error), path_state: Err(error), scone: Err(error), windows: Err(error) }
+        Self { hint: Err(error), path_state: Err(error), scone: Err(error), initial_source: None, windows: Err(error) }
     }
 
     /// What was wrong, for a log.
@@ -305,6 +312,7 @@ mod tests {
         let later = read(&[0x80, 0x00, 0x4b, 0x17, 1, 9]);
         assert_eq!(later.hint, Err(ParameterError::Hint(HintError::Version(9))));
         assert_eq!((read(&[0x61, 0x9e, 0]).scone, read(&HINTED).scone), (Ok(true), Ok(false)));
+        assert_eq!((read(&[0x0f, 2, 5, 6]).initial_source, read(&[]).initial_source), (Some(vec![5, 6]), None));
         assert_eq!(read(&[0x61, 0x9e, 1, 7]).scone, Err(ParameterError::SconeLength(1)));
         let mut long = Vec::new();
         write(PATH_STATE, &[0; 257], &mut long);

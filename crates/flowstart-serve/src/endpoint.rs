@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use flowstart_core::units::Bytes;
 use flowstart_quic::runtime::PreciseRuntime;
-use noq::{TransportConfig, VarInt};
+use flowstart_quic::scone::{self, Clients, Servers};
+use noq::{AsyncUdpSocket, EndpointConfig, Runtime, TransportConfig, VarInt};
 
 use crate::scheme::Scheme;
 
@@ -48,9 +49,39 @@ const SOCKET_BUFFER: usize = 4 << 20;
 
 /// An endpoint on the network; with a configuration it takes connections.
 pub(crate) fn bind(address: SocketAddr, config: Option<noq::ServerConfig>) -> std::io::Result<noq::Endpoint> {
+    noq::Endpoint::new(EndpointConfig::default(), config, socket(address)?, Arc::new(PreciseRuntime))
+}
+
+/// A server's endpoint that sends SCONE packets to these clients.
+pub(crate) fn bind_for_clients(
+    address: SocketAddr,
+    config: noq::ServerConfig,
+    clients: Arc<Clients>,
+) -> std::io::Result<noq::Endpoint> {
+    let socket = scone::Socket::of_server(PreciseRuntime.wrap_udp_socket(socket(address)?)?, clients);
+    with_socket(EndpointConfig::default(), Some(config), Box::new(socket))
+}
+
+/// A client's endpoint that reads SCONE packets of these servers.
+pub(crate) fn bind_for_servers(address: SocketAddr, servers: Arc<Servers>) -> std::io::Result<noq::Endpoint> {
+    let mut endpoint = EndpointConfig::default();
+    servers.configure(&mut endpoint);
+    let socket = scone::Socket::of_client(PreciseRuntime.wrap_udp_socket(socket(address)?)?, servers);
+    with_socket(endpoint, None, Box::new(socket))
+}
+
+fn with_socket(
+    endpoint: EndpointConfig,
+    config: Option<noq::ServerConfig>,
+    socket: Box<dyn AsyncUdpSocket>,
+) -> std::io::Result<noq::Endpoint> {
+    noq::Endpoint::new_with_abstract_socket(endpoint, config, socket, Arc::new(PreciseRuntime))
+}
+
+fn socket(address: SocketAddr) -> std::io::Result<std::net::UdpSocket> {
     let socket = std::net::UdpSocket::bind(address)?;
     enlarge(&socket);
-    noq::Endpoint::new(noq::EndpointConfig::default(), config, socket, Arc::new(PreciseRuntime))
+    Ok(socket)
 }
 
 /// Lets more packets wait than by default. A system that does not allow this drops some under load, and QUIC repeats

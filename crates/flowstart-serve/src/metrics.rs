@@ -3,9 +3,10 @@
 //! `flowstart analyze` reads a part of them: [`PerConnection`], with the [`names`] and [classes of sizes](size_class)
 //! declared here.
 
-use std::sync::atomic::{AtomicI64, AtomicU64};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use flowstart_quic::scone::Clients;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -87,6 +88,13 @@ pub(crate) struct Exit {
 pub(crate) struct Hinted {
     /// Whether it was used, and why.
     pub(crate) verdict: String,
+}
+
+/// A client's report of what its path advises.
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+pub(crate) struct Reported {
+    /// `taken`, `no-advice`, `malformed` or `unasked`.
+    pub(crate) result: &'static str,
 }
 
 /// What a source stated of the path of a connection that launched, and what became of it.
@@ -219,6 +227,14 @@ pub(crate) struct Metrics {
     pub(crate) exits: Family<Exit, Counter<u64, AtomicU64>>,
     /// Hints.
     pub(crate) hints: Family<Hinted, Counter<u64, AtomicU64>>,
+    /// SCONE packets that were sent.
+    pub(crate) scone_sent: Counter<u64, AtomicU64>,
+    /// SCONE packets of clients, whole or damaged, for which nobody asked.
+    pub(crate) scone_unexpected: Counter<u64, AtomicU64>,
+    /// Clients' reports of the advice of their path.
+    pub(crate) scone_reports: Family<Reported, Counter<u64, AtomicU64>>,
+    /// Launches that this advice capped.
+    pub(crate) advice_capped: Family<OfScheme, Counter<u64, AtomicU64>>,
     /// What sources of path knowledge stated for launches.
     pub(crate) sources: Family<OfSource, Counter<u64, AtomicU64>>,
     /// From the arrival of a request until the acknowledgement of its answer's last byte.
@@ -250,6 +266,10 @@ impl Metrics {
             startup_lost: Family::default(),
             exits: Family::default(),
             hints: Family::default(),
+            scone_sent: Counter::default(),
+            scone_unexpected: Counter::default(),
+            scone_reports: Family::default(),
+            advice_capped: Family::default(),
             sources: Family::default(),
             fct: Family::new_with_constructor(fct),
             requests: Family::default(),
@@ -280,6 +300,18 @@ impl Metrics {
         );
         registry.register("startup_exits", "Ends of startup by scheme and reason", metrics.exits.clone());
         registry.register("hints", "Hints of clients by what became of them", metrics.hints.clone());
+        registry.register("scone_packets_sent", "SCONE packets sent", metrics.scone_sent.clone());
+        registry.register(
+            "scone_packets_unexpected",
+            "SCONE packets of clients, whole or damaged, for which nobody asked",
+            metrics.scone_unexpected.clone(),
+        );
+        registry.register(
+            "scone_reports",
+            "Requests by what they report of the advice of their path",
+            metrics.scone_reports.clone(),
+        );
+        registry.register("advice_capped", "Launches that advice of the path capped", metrics.advice_capped.clone());
         registry.register(
             "sources",
             "Sources of path knowledge at launches, by what became of their statements",
@@ -297,6 +329,12 @@ impl Metrics {
         registry.register("kill_switch", "1 while the kill switch is on", metrics.killed.clone());
         registry.register("fallen_back", "1 while launches are given up for losses", metrics.fallen_back.clone());
         Self { registry, ..metrics }
+    }
+
+    /// What the socket has counted of SCONE packets.
+    pub(crate) fn count_scone(&self, clients: &Clients) {
+        self.scone_sent.inner().store(clients.sent(), Ordering::Relaxed);
+        self.scone_unexpected.inner().store(clients.unexpected(), Ordering::Relaxed);
     }
 
     /// As text, in the `OpenMetrics` format.

@@ -73,6 +73,9 @@ enum Command {
     /// Pass UDP datagrams through a link of the lab, in real time.
     #[cfg(target_os = "linux")]
     Relay(command::relay::Arguments),
+    /// Pass UDP datagrams, and lower the rate that SCONE packets advise.
+    #[cfg(target_os = "linux")]
+    SconeElement(command::scone_element::Arguments),
     /// Measure throughput over QUIC.
     Perf(command::perf::Arguments),
     /// Compare the schemes of real connections by a server's qlog files or metrics.
@@ -104,6 +107,8 @@ fn main() -> ExitCode {
         Command::Get(arguments) => command::get::main(arguments),
         #[cfg(target_os = "linux")]
         Command::Relay(arguments) => command::relay::main(arguments),
+        #[cfg(target_os = "linux")]
+        Command::SconeElement(arguments) => command::scone_element::main(arguments),
         Command::Perf(arguments) => command::perf::main(arguments),
         Command::Analyze(arguments) => command::analyze::main(arguments),
         Command::Validate(arguments) => command::validate::main(arguments),

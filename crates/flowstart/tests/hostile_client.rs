@@ -11,7 +11,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use serde_json::Value;
-use server::{Server, certificate, connected, field, flowstart};
+use server::{Server, certificate, connected, field, flowstart, request};
 
 /// A peer makes too much work (RFC 9114, section 8.1).
 const H3_EXCESSIVE_LOAD: u64 = 0x107;
@@ -23,14 +23,6 @@ fn connect_with(server: &Server, cert: &str, encoded: &[u8]) -> Result<(), noq::
         connection.close_reason()
     };
     connected(server, cert, encoded, 1 << 20, stays)?.map_or(Ok(()), Err)
-}
-
-/// A frame HEADERS with GET, https and an authority of the static table, a literal path, and further fields (RFC 9204,
-/// section 4.5).
-fn request(path: &str, fields: &[u8]) -> Vec<u8> {
-    let literal = [&[0, 0, 0xd1, 0xd7, 0x50, 9][..], b"localhost", &[0x51, path.len() as u8], path.as_bytes()];
-    let fields = [&literal.concat(), fields].concat();
-    [&[1, fields.len() as u8], &fields[..]].concat()
 }
 
 /// How the server ends a connection on which a client sends this on a stream of one or two directions, and no more.

@@ -28,9 +28,14 @@ pub struct Offers {
 }
 
 impl Offers {
+    /// Whether a datagram that leaves now is to begin with a SCONE packet.
+    pub fn is_due(&self, now: Timestamp) -> bool {
+        self.sent < FIRST || now.since(self.last) >= INTERVAL
+    }
+
     /// Whether the datagram that leaves now is to begin with a SCONE packet; it then counts as sent.
     pub fn take(&mut self, now: Timestamp) -> bool {
-        let due = self.sent < FIRST || now.since(self.last) >= INTERVAL;
+        let due = self.is_due(now);
         if due {
             self.sent = self.sent.saturating_add(1);
             self.last = now;

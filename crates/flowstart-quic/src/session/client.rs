@@ -16,7 +16,7 @@ use super::{Receiver, take, tell_flow, with_factory};
 use crate::flow::Flow;
 use crate::hint::{BandwidthHint, HintError};
 use crate::noq::ControllerFactory;
-use crate::transport_parameters::{self, HINT, PATH_STATE, ParameterError, PeerParameters};
+use crate::transport_parameters::{self, HINT, PATH_STATE, ParameterError, PeerParameters, SCONE_SUPPORTED};
 
 /// QUIC version 1 (RFC 9000).
 const VERSION_1: u32 = 1;
@@ -43,13 +43,18 @@ pub struct ClientConfig {
     initial: Suite,
     hint: Option<Vec<u8>>,
     path_state: Option<Vec<u8>>,
+    scone: bool,
     encoded: Vec<u8>,
 }
 
 impl fmt::Debug for ClientConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { hint, path_state, .. } = self;
-        f.debug_struct("ClientConfig").field("hint", hint).field("path_state", path_state).finish_non_exhaustive()
+        let Self { hint, path_state, scone, .. } = self;
+        f.debug_struct("ClientConfig")
+            .field("hint", hint)
+            .field("path_state", path_state)
+            .field("scone", scone)
+            .finish_non_exhaustive()
     }
 }
 
@@ -69,7 +74,7 @@ impl ClientConfig {
         // Other faults of a configuration show only when it is used; no server has this name (RFC 6761).
         let name = ServerName::try_from("flowstart.invalid").map_err(|_| rustls::Error::UnsupportedNameType)?;
         ClientConnection::new(Arc::clone(&tls), Version::V1, name, Vec::new())?;
-        Ok(Self { tls, initial, hint: None, path_state: None, encoded: Vec::new() })
+        Ok(Self { tls, initial, hint: None, path_state: None, scone: false, encoded: Vec::new() })
     }
 
     /// Sends this hint, or none. [`BandwidthHint::quantized`] makes one that does not identify its sender.
@@ -89,6 +94,12 @@ impl ClientConfig {
     pub fn with_path_state(self, state: Option<&[u8]>) -> Result<Self, ParameterError> {
         let state = state.map(transport_parameters::check_path_state).transpose()?;
         Ok(Self { path_state: state.map(<[u8]>::to_vec), ..self })
+    }
+
+    /// Says whether this end reads SCONE packets, which noq does not: a socket below it has to.
+    #[must_use]
+    pub fn with_scone(self, scone: bool) -> Self {
+        Self { scone, ..self }
     }
 
     /// Appends these bytes to the transport parameters without a check: parameters of other extensions in the encoding
@@ -133,6 +144,9 @@ impl ClientConfig {
         params.write(&mut bytes);
         for (id, value) in [(HINT, &self.hint), (PATH_STATE, &self.path_state)] {
             value.iter().for_each(|value| transport_parameters::write(id, value, &mut bytes));
+        }
+        if self.scone {
+            transport_parameters::write(SCONE_SUPPORTED, &[], &mut bytes);
         }
         bytes.extend_from_slice(&self.encoded);
         // The configuration was tried before, so only the provider's randomness can be missing.

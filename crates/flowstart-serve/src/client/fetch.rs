@@ -11,10 +11,10 @@ use noq::PathId;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio_util::task::AbortOnDropHandle;
 
-use super::connect::close;
+use super::connect::{Connected, close};
 use super::{ClientError, Progress, Url};
 use crate::path_state::PATH_STATE;
-use crate::{file, hexadecimal, http3};
+use crate::{file, hexadecimal, http3, scone};
 
 /// The longest wait for a server's state for the next connection.
 const CONFIRMATION: Duration = Duration::from_secs(1);
@@ -86,8 +86,8 @@ impl LastHalf {
 
 impl Fetch<'_> {
     /// Fetches it, and ends the connection.
-    pub(super) async fn over(&mut self, connection: &noq::Connection) -> Result<Answer, ClientError> {
-        let (url, start) = (self.url, self.start);
+    pub(super) async fn over(&mut self, connected: &Connected) -> Result<Answer, ClientError> {
+        let (url, start, connection) = (self.url, self.start, &connected.connection);
         let failed = |cause: &dyn std::fmt::Display| url.failed(cause);
         let transport = http3::Connection::new(connection.clone());
         let mut builder = h3::client::builder();
@@ -99,7 +99,7 @@ impl Fetch<'_> {
         }));
 
         let requested = Instant::now();
-        let mut stream = requests.send_request(self.request()?).await.map_err(|error| failed(&error))?;
+        let mut stream = requests.send_request(self.request(connected)?).await.map_err(|error| failed(&error))?;
         stream.finish().await.map_err(|error| failed(&error))?;
         let mut head = stream.recv_response().await.map_err(|error| failed(&error))?;
         let mut interim = 0;
@@ -154,13 +154,17 @@ impl Fetch<'_> {
         Ok(Answer { status: head.status(), bytes, first_byte, fct, request, rate })
     }
 
-    fn request(&self) -> Result<Request<()>, ClientError> {
+    fn request(&self, connected: &Connected) -> Result<Request<()>, ClientError> {
         let mut request = Request::get(self.url.uri.clone());
         if self.path_state.is_some() {
             request = request.header(header::TE, "trailers");
         }
         if let Some(urgency) = self.urgency {
             request = request.header("priority", format!("u={urgency}"));
+        }
+        let signal = connected.servers.as_ref().map(|servers| servers.signal(connected.address));
+        if let Some(report) = signal.and_then(scone::report) {
+            request = request.header(scone::ADVICE, report);
         }
         let request = request.header(header::USER_AGENT, concat!("flowstart/", env!("CARGO_PKG_VERSION"))).body(());
         request.map_err(|error| self.url.failed(&error))

@@ -21,6 +21,7 @@ use std::time::{Duration, Instant};
 use flowstart_core::avoidance::{AvoidanceConfig, cubic};
 use flowstart_core::units::{Bytes, Rate};
 use flowstart_quic::hint::BandwidthHint;
+use flowstart_quic::scone::Servers;
 use flowstart_quic::session;
 use flowstart_quic::transport_parameters::MAX_PATH_STATE;
 use futures_util::future::join_all;
@@ -156,6 +157,8 @@ pub struct Config {
     pub resume: bool,
     /// How urgent the requests are, 0 to 7, 0 first (RFC 9218); `None`: they do not say.
     pub urgency: Option<u8>,
+    /// Whether it reads SCONE packets, and reports with its requests what the path advises.
+    pub scone: bool,
     /// Connections that [`Client::get_many`] opens.
     pub connections: u32,
     /// How many of them may be in their handshake at a time.
@@ -175,6 +178,7 @@ impl Config {
             tokens: None,
             resume: false,
             urgency: None,
+            scone: false,
             connections: 1,
             handshakes: 64,
             hold: None,
@@ -191,6 +195,17 @@ pub enum Progress {
     Received(u64),
     /// All of it is here.
     Complete,
+}
+
+/// What a client has read of SCONE packets. Packets count for all connections of its socket so far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SconeSeen {
+    /// Packets that were read, with or without advice.
+    pub packets: u64,
+    /// Packets that were ignored, because they were damaged or not for this client.
+    pub malformed: u64,
+    /// What the path advises at the end; `None`: nothing.
+    pub advised: Option<Rate>,
 }
 
 /// What happened when. Times count from the first packet.
@@ -214,6 +229,8 @@ pub struct Timings {
     pub request: Duration,
     /// The delivery rate of the last half of the content or more; `None` if this took less than a round trip.
     pub rate: Option<Rate>,
+    /// What was read of SCONE packets; `None` without SCONE.
+    pub scone: Option<SconeSeen>,
 }
 
 impl Timings {
@@ -270,25 +287,15 @@ impl Client {
     ///
     /// [`ClientError`] when the TLS does not work with QUIC, or when the path state cannot be read or sent.
     pub fn new(config: Config) -> Result<Self, ClientError> {
-        let Config {
-            mut tls,
-            receive_window,
-            hint,
-            path_state,
-            tokens,
-            resume,
-            connections,
-            handshakes,
-            hold,
-            urgency,
-        } = config;
+        let Config { mut tls, receive_window, hint, path_state, tokens, .. } = config;
+        let Config { resume, urgency, scone, connections, handshakes, hold, .. } = config;
         tls.enable_early_data = resume;
         let failed = |error: &dyn std::fmt::Display| ClientError::Tls(error.to_string());
         let kept = path_state.as_deref().map(kept_state).transpose()?.flatten();
-        let mut quic = if hint.is_none() && kept.is_none() {
+        let mut quic = if hint.is_none() && kept.is_none() && !scone {
             noq::ClientConfig::new(Arc::new(QuicClientConfig::try_from(tls).map_err(|error| failed(&error))?))
         } else {
-            let crypto = session::ClientConfig::new(tls).map_err(|error| failed(&error))?;
+            let crypto = session::ClientConfig::new(tls).map_err(|error| failed(&error))?.with_scone(scone);
             let crypto = crypto.with_hint(hint.as_ref()).map_err(|error| failed(&error))?;
             let crypto = crypto.with_path_state(kept.as_deref()).map_err(|error| {
                 let file = path_state.clone().unwrap_or_default();
@@ -312,7 +319,8 @@ impl Client {
             hold,
             open: AtomicUsize::new(0),
         };
-        Ok(Self { local: Local::new(connections), config: quic, path_state, again, urgency, connections, together })
+        let local = Local::new(connections, scone);
+        Ok(Self { local, config: quic, path_state, again, urgency, connections, together })
     }
 
     /// Gets `url` from the first of `servers` that answers, over a connection of its own.
@@ -391,27 +399,40 @@ impl Client {
         let connected = connected?;
         let (again, path_state) = (self.again, self.path_state.as_deref());
         let mut fetch = Fetch { url, start, again, urgency: self.urgency, path_state, out, watch };
-        let Connected { connection, address, early } = connected;
-        let fetched = fetch.over(&connection).await;
-        let Some(outcome) = early else { return Ok(fetched?.timings(address, handshake, None)) };
+        let fetched = fetch.over(&connected).await;
+        let Connected { connection, address, early, servers } = connected;
+        let seen = |servers: Option<Arc<Servers>>| servers.map(|servers| seen(&servers, address));
+        let Some(outcome) = early else { return Ok(fetched?.timings(address, handshake, None, seen(servers))) };
         let (accepted, completed) = outcome.await.map_err(|error| url.failed(&error))?;
         if accepted || fetched.is_ok() {
             let handshake = completed.saturating_duration_since(start);
-            return Ok(fetched?.timings(address, handshake, Some(true)));
+            return Ok(fetched?.timings(address, handshake, Some(true), seen(servers)));
         }
         // Data that the server did not take is lost with its streams. A new connection is the simplest way to continue.
         connect::close(&connection);
         let connected = self.local.connect(url, &[address], &self.config, false).await;
-        let handshake = start.elapsed();
-        Ok(fetch.over(&connected?.connection).await?.timings(address, handshake, Some(false)))
+        let (handshake, connected) = (start.elapsed(), connected?);
+        let answer = fetch.over(&connected).await?;
+        Ok(answer.timings(address, handshake, Some(false), seen(connected.servers)))
     }
 }
 
 impl Answer {
-    fn timings(self, address: SocketAddr, handshake: Duration, early_data: Option<bool>) -> Timings {
+    fn timings(
+        self,
+        address: SocketAddr,
+        handshake: Duration,
+        early_data: Option<bool>,
+        scone: Option<SconeSeen>,
+    ) -> Timings {
         let Self { status, bytes, first_byte, fct, request, rate } = self;
-        Timings { address, status, early_data, bytes, handshake, first_byte, fct, request, rate }
+        Timings { address, status, early_data, bytes, handshake, first_byte, fct, request, rate, scone }
     }
+}
+
+/// What a socket has read from `server`.
+fn seen(servers: &Servers, server: SocketAddr) -> SconeSeen {
+    SconeSeen { packets: servers.read(), malformed: servers.malformed(), advised: servers.signal(server).rate() }
 }
 
 /// The state that the server gave earlier, if it did.

@@ -1,5 +1,6 @@
 //! From a client's first packet to its connection.
 
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Instant;
 
@@ -13,17 +14,21 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::answers::{Client, locked};
+use super::answers::Client;
 use super::limits::{Counted, OfPrefix};
 use super::memory::Room;
 use super::qlog;
-use super::shared::{Shared, h3_code};
+use super::scone::Advised;
+use super::shared::{Shared, h3_code, locked};
 use super::sources;
 use crate::metrics::Attempt;
 use crate::scheme::Scheme;
 
 /// A connection among all of them, and among those of its prefix if these are limited.
 type Place = (Counted, Option<OfPrefix>);
+
+/// A client's first message, and its connection's SCONE packets if it reads them.
+type Said = (PeerParameters, Option<Advised>);
 
 impl Shared {
     /// Decides whether to accept a connection.
@@ -78,7 +83,8 @@ impl Shared {
         let count = |result| {
             self.metrics.attempts.get_or_create(&Attempt { result }).inc();
         };
-        let address = incoming.remote_address().ip();
+        let remote = incoming.remote_address();
+        let address = remote.ip();
         let scheme = self.policy.choose(address, rand::random(), Instant::now());
         // Nothing is sent before the first request, so waiting for it costs nothing, and it says how much there is to
         // send.
@@ -87,15 +93,15 @@ impl Shared {
         if scheme.shares_window() {
             flow.share(self.windows.of(address));
         }
-        let said: Arc<Mutex<Option<PeerParameters>>> = Arc::default();
+        let said: Arc<Mutex<Option<Said>>> = Arc::default();
         let notes = qlog::Notes::default();
-        let config = self.config_for(scheme, &flow, said.clone(), notes.clone());
+        let config = self.config_for(scheme, &flow, remote, said.clone(), notes.clone());
         let heard = tokio::spawn(self.sources.clone().ask(address));
         let connected = match incoming.accept_with(config) {
             Ok(connecting) => timeout(self.limits.handshake, self.connected(connecting)).await,
             Err(error) => Ok(Err(error)),
         };
-        let said = locked(&said).take();
+        let (said, advised) = locked(&said).take().unzip();
         for error in said.iter().flat_map(PeerParameters::errors) {
             self.log.tell(&format!("{address}: {error}"));
         }
@@ -111,7 +117,8 @@ impl Shared {
             Err(_) => None,
         };
         self.metrics.active.inc();
-        let client = Client::new(self.clone(), connection, flow.clone(), scheme.name(), notes, address, delivered);
+        let client = Client::new(self.clone(), connection, flow.clone(), scheme.name(), notes, address, delivered)
+            .with_advice(advised.flatten());
         if let Some(parameters) = said {
             if let Ok(Some(hint)) = parameters.hint {
                 client.judge(&hint, sources::name::HINT);
@@ -163,10 +170,17 @@ impl Shared {
         &self,
         scheme: &Scheme,
         flow: &Arc<Flow>,
-        said: Arc<Mutex<Option<PeerParameters>>>,
+        remote: SocketAddr,
+        said: Arc<Mutex<Option<Said>>>,
         notes: qlog::Notes,
     ) -> Arc<ServerConfig> {
-        let receiver = move |_: &Flow, parameters| *locked(&said) = Some(parameters);
+        let clients = self.scone.clone();
+        let receiver = move |_: &Flow, parameters: PeerParameters| {
+            let id = parameters.initial_source.as_deref().filter(|_| parameters.scone == Ok(true));
+            // The answer to this message carries the first SCONE packet.
+            let reader = clients.zip(id).and_then(|(clients, id)| clients.admit(remote, id));
+            *locked(&said) = Some((parameters, reader.map(Advised::new)));
+        };
         let Some(qlog) = &self.qlog else {
             return session::accept_config(&self.config, scheme.factory(), flow, receiver);
         };

@@ -57,6 +57,9 @@ fn answer<B>(server: &Shared, request: &Request<B>, client: SocketAddr) -> Respo
         ("/metrics", &Method::GET) => {
             server.metrics.killed.set(server.policy.is_killed().into());
             server.metrics.fallen_back.set(server.policy.is_fallen_back(Instant::now()).into());
+            if let Some(clients) = &server.scone {
+                server.metrics.count_scone(clients);
+            }
             (StatusCode::OK, OPEN_METRICS, server.metrics.text())
         }
         ("/kill-switch", &Method::GET) => (StatusCode::OK, "text/plain", state(server)),

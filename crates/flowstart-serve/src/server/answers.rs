@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes as Chunk;
@@ -24,7 +24,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::content::{self, Absent, Object};
 use super::memory::Holder;
-use super::shared::{FAREWELL, Shared};
+use super::scone::Advised;
+use super::shared::{FAREWELL, Shared, locked};
 use super::{hints, priority, qlog, sources};
 use crate::http3;
 use crate::metrics::{self, Answered, Exit, Hinted, OfScheme, OfSource, size_class};
@@ -56,6 +57,8 @@ pub(super) struct Client {
     /// Highest rate that was ever delivered to its prefix.
     delivered: Option<Rate>,
     hint: Mutex<HintState>,
+    /// What its path advises, if it carries SCONE packets.
+    advised: Option<Advised>,
     /// Answers that arrived.
     answers: Mutex<metrics::Answers>,
     /// Payload of answers so far.
@@ -74,10 +77,6 @@ enum HintState {
     None,
     /// The hint was judged; its grant lasts as long as the connection.
     Judged { _grant: Option<Grant> },
-}
-
-pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A request's stream.
@@ -127,12 +126,18 @@ impl Client {
             address,
             delivered,
             hint: Mutex::new(HintState::None),
+            advised: None,
             answers: Mutex::default(),
             answered: AtomicU64::new(0),
             waiting: AtomicU64::new(0),
             given: AtomicU64::new(0),
             turns: Semaphore::new(ANSWERS),
         }
+    }
+
+    /// It carries SCONE packets.
+    pub(super) fn with_advice(self, advised: Option<Advised>) -> Self {
+        Self { advised, ..self }
     }
 
     /// Answers requests until the client or the server ends the connection.
@@ -209,6 +214,7 @@ impl Client {
             return Err(Cut);
         }
         self.take_client_hints(request);
+        self.server.take_advice(request.headers(), self.advised.as_ref(), &self.flow, self.address);
         // What waits here holds neither a file nor a part of one.
         let turn = self.turns.acquire().await.map_err(|_| Cut)?;
         let (server, path) = (self.server.clone(), request.uri().path().to_owned());
@@ -429,6 +435,9 @@ impl Client {
         }
         let of_scheme = OfScheme { scheme: self.scheme.clone() };
         metrics.launches.get_or_create(&of_scheme).inc();
+        if self.flow.capped_by().is_some() {
+            metrics.advice_capped.get_or_create(&of_scheme).inc();
+        }
         metrics.startup_sent.get_or_create(&of_scheme).inc_by(status.startup_sent.get());
         metrics.startup_lost.get_or_create(&of_scheme).inc_by(status.startup_lost.get());
         if let Some((_, reason, _)) = status.exit {

@@ -8,6 +8,7 @@
 //! | the choice of startup schemes, the kill switch, the fallback | `policy` |
 //! | how many connections may come | `limits`, `memory` |
 //! | clients' hints about their path, and the used part | `hints` |
+//! | what the path advises, as clients report it (SCONE) | `scone` |
 //! | what is known of a path, and from where | `sources` |
 //! | the memory of paths | `paths` |
 //! | metrics and the kill switch over HTTP | `admin` |
@@ -24,6 +25,7 @@ mod paths;
 mod policy;
 mod priority;
 mod qlog;
+mod scone;
 mod shared;
 mod sharing;
 mod sources;
@@ -39,6 +41,7 @@ use std::time::Duration;
 use flowstart_core::sources::Known;
 use flowstart_core::units::Bytes;
 use flowstart_quic::hint::HintPolicy;
+use flowstart_quic::scone::Clients;
 use h3::error::Code;
 use noq::crypto::rustls::QuicServerConfig;
 use tokio::net::TcpListener;
@@ -58,7 +61,7 @@ use self::shared::{FAREWELL, Shared, h3_code};
 use self::sharing::SharedWindows;
 pub use self::sources::InterfaceChoice;
 use self::sources::SourcesOfServer;
-use crate::endpoint::{bind, transport};
+use crate::endpoint::{bind, bind_for_clients, transport};
 use crate::metrics::Metrics;
 use crate::path_state::Seal;
 use crate::tokens::Used;
@@ -96,6 +99,9 @@ pub struct Config {
     pub deadline: Option<Duration>,
     /// Whether a returning client's request is answered before the handshake is complete (0-RTT, RFC 8470).
     pub early_data: bool,
+    /// Whether clients that read SCONE packets get them, and what they report of the advice caps launches. Packets of
+    /// all connections then stay at 1200 bytes, which leaves room for the SCONE packets.
+    pub scone: bool,
     /// The folder for a qlog file per connection.
     pub qlog: Option<PathBuf>,
     /// Where `/metrics` and `/kill-switch` are answered over HTTP/1.1.
@@ -121,6 +127,7 @@ impl Config {
             interface: None,
             deadline: None,
             early_data: false,
+            scone: false,
             qlog: None,
             metrics: None,
             limits: Limits::default(),
@@ -239,13 +246,23 @@ impl Server {
             tokens.sent(TOKENS).log(Arc::new(Used::default()));
             quic.validation_token_config(tokens);
         }
+        let mut transport = transport(&schemes.plain, limits.connection_memory, RECEIVE_WINDOW);
+        if config.scone {
+            transport.mtu_discovery_config(None);
+        }
+        quic.transport_config(Arc::new(transport.clone()));
         let unusable = |cause| ServerError::Listen { address: listen, cause };
-        let endpoint = bind(listen, Some(quic.clone())).map_err(unusable)?;
+        let scone = config.scone.then(Arc::<Clients>::default);
+        let endpoint = match &scone {
+            Some(clients) => bind_for_clients(listen, quic.clone(), clients.clone()),
+            None => bind(listen, Some(quic.clone())),
+        };
+        let endpoint = endpoint.map_err(unusable)?;
         let address = endpoint.local_addr().map_err(unusable)?;
         let shared = Arc::new(Shared {
             endpoint,
             config: quic,
-            transport: transport(&schemes.plain, limits.connection_memory, RECEIVE_WINDOW),
+            transport,
             content,
             policy: Policy::new(schemes),
             metrics: Metrics::new(),
@@ -254,6 +271,7 @@ impl Server {
             rate: limits.rate.map(RateLimit::new),
             hints: Hints::new(config.hint_policy),
             log: Seldom::new(warnings.clone()),
+            scone,
             qlog,
             early_data,
             sources: Arc::new(known),

@@ -1,8 +1,9 @@
 //! State shared by all connections of a server.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use flowstart_quic::scone::Clients;
 use h3::error::Code;
 use noq::{Endpoint, ServerConfig, TransportConfig, VarInt};
 use tokio::sync::Semaphore;
@@ -48,6 +49,8 @@ pub(super) struct Shared {
     pub(super) log: Seldom,
     /// Warns of everything else.
     pub(super) warnings: Warnings,
+    /// The connections that carry SCONE packets, if any may.
+    pub(super) scone: Option<Arc<Clients>>,
     /// Where qlog files go.
     pub(super) qlog: Option<qlog::Folder>,
     /// Requests are answered before the handshake is complete.
@@ -66,6 +69,11 @@ pub(super) struct Shared {
     pub(super) windows: SharedWindows,
     /// Handshakes now.
     pub(super) handshakes: Counter,
+}
+
+/// A panic while it was locked leaves nothing half-changed.
+pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A code of HTTP/3 as QUIC carries it.

@@ -18,11 +18,11 @@ use flowstart_core::time::Duration;
 use flowstart_core::units::{Bytes, Rate};
 use flowstart_quic::hint::BandwidthHint;
 use flowstart_serve::H3;
-use flowstart_serve::client::{self, Client, Many, Progress, Timings, Url, estimate};
+use flowstart_serve::client::{self, Client, Many, Progress, SconeSeen, Timings, Url, estimate};
 use flowstart_serve::tokens::Tokens;
 use http::{StatusCode, Uri};
 use indicatif::{ProgressBar, ProgressStyle};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::io::AsyncWrite;
 
 mod estimates;
@@ -73,6 +73,9 @@ pub(crate) struct Arguments {
     /// rate.
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u8).range(0..=7))]
     urgency: Option<u8>,
+    /// Read what elements of the path advise (SCONE), and report it to the server with the request.
+    #[arg(long)]
+    scone: bool,
     /// Write the content to this file, or `-` for stdout. The file appears when the content is complete.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -170,6 +173,7 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
         tokens: tokens.clone(),
         resume: arguments.repeat > 1,
         urgency: arguments.urgency,
+        scone: arguments.scone,
         connections: arguments.connections,
         handshakes: arguments.handshakes,
         hold: arguments.hold.map(std_time),
@@ -351,6 +355,7 @@ fn tell_many(arguments: &Arguments, Many { timings, failures, open }: &Many) -> 
     let (handshake, fct) = (quantiles(|one| one.handshake), quantiles(|one| one.fct));
     let bytes: u64 = timings.iter().map(|one| one.bytes).sum();
     let refused = timings.iter().filter(|one| one.is_refused()).count();
+    let advised = timings.iter().filter(|one| one.scone.is_some_and(|scone| scone.advised.is_some())).count();
     if arguments.json {
         let told = |[median, p95, most]: [Option<f64>; 3]| json!({ "median": median, "p95": p95, "max": most });
         let told = json!({
@@ -359,6 +364,7 @@ fn tell_many(arguments: &Arguments, Many { timings, failures, open }: &Many) -> 
             "failed": failures,
             "open_at_once": arguments.hold.map(|_| open),
             "refused": refused,
+            "advised": arguments.scone.then_some(advised),
             "bytes": bytes,
             "handshake_ms": told(handshake),
             "fct_ms": told(fct),
@@ -386,7 +392,7 @@ fn tell(
     hint: Option<Rate>,
     estimates: Option<&Sources>,
 ) -> Result<bool, Failure> {
-    let Timings { address, status, early_data, bytes, handshake, first_byte, fct, request, rate: _ } = timings;
+    let Timings { address, status, early_data, bytes, handshake, first_byte, fct, request, rate: _, scone } = timings;
     let early_data = early_data.map(|accepted| if accepted { "accepted" } else { "rejected" });
     if arguments.json {
         let told = json!({
@@ -395,6 +401,7 @@ fn tell(
             "status": status.as_u16(),
             "hint_bps": hint.map(Rate::bits_per_sec),
             "estimates": estimates.map(estimates::as_json),
+            "scone": scone.map(scone_as_json),
             "early_data": early_data,
             "bytes": bytes,
             "handshake_ms": millis(*handshake),
@@ -406,13 +413,14 @@ fn tell(
         print(&format!("{told}\n"))?;
     } else {
         tell!(
-            "{status}, {}: handshake {:.1} ms, first byte {}, FCT {:.1} ms, goodput {:.2} Mbit/s{}",
+            "{status}, {}: handshake {:.1} ms, first byte {}, FCT {:.1} ms, goodput {:.2} Mbit/s{}{}",
             Bytes::new(*bytes),
             millis(*handshake),
             first_byte.map_or("–".into(), |first| format!("{:.1} ms", millis(first))),
             millis(*fct),
             timings.goodput_mbps(),
-            early_data.map_or(String::new(), |what| format!(", early data {what}"))
+            early_data.map_or(String::new(), |what| format!(", early data {what}")),
+            scone.map_or(String::new(), |scone| format!(", {}", scone_in_words(scone)))
         );
     }
     let refused = timings.is_refused();
@@ -420,6 +428,16 @@ fn tell(
         tell!("error: {}: the server answered {status}", arguments.url);
     }
     Ok(refused)
+}
+
+fn scone_as_json(SconeSeen { packets, malformed, advised }: SconeSeen) -> Value {
+    json!({ "packets": packets, "malformed": malformed, "advised_bps": advised.map(Rate::bits_per_sec) })
+}
+
+fn scone_in_words(SconeSeen { packets, malformed, advised }: SconeSeen) -> String {
+    let advice = advised.map_or_else(|| "the path advises nothing".into(), |rate| format!("the path advises {rate}"));
+    let damaged = if malformed > 0 { format!(", {malformed} malformed") } else { String::new() };
+    format!("{advice} ({packets} SCONE packets{damaged})")
 }
 
 /// Shows the progress of an answer.

@@ -14,6 +14,8 @@ pub(crate) mod perf;
 pub(crate) mod relay;
 pub(crate) mod report;
 pub(crate) mod run;
+#[cfg(target_os = "linux")]
+pub(crate) mod scone_element;
 pub(crate) mod serve;
 pub(crate) mod trace;
 pub(crate) mod validate;

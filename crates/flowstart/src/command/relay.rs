@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 
 use clap::Args;
 use flowstart_core::time::Duration;
-use flowstart_emu::relay::{Config, Relay, RelayError, Told};
+use flowstart_emu::relay::{Config, Relay, RelayError, Signals, Told};
 use flowstart_lab::spec::aqm::Aqm;
 use flowstart_lab::spec::link::Link;
 use flowstart_sim::link::LinkCounters;
@@ -28,7 +28,7 @@ Clients send to the address of --listen as if it were the server. What the serve
 what clients send crosses the way back (up_rate, up_buffer). Both are the links of compare and run, in real time, \
 without privileges; `flowstart list links` and `list link-options` say what there is. Datagrams count with the headers \
 of IP and UDP. Hosts are the real ones, so keys about hosts, routers and hints are refused. ECN is not marked: an AQM \
-drops. SIGINT and SIGTERM end the relay, which then says what it counted.")]
+drops. With scone=RATE the link is also an element that advises this rate in SCONE packets to clients. SIGINT and SIGTERM end the relay, which then says what it counted.")]
 pub(crate) struct Arguments {
     /// The link: a preset, a preset with keys, or keys (list links, list link-options).
     #[arg(long)]
@@ -67,7 +67,6 @@ impl Arguments {
             ("hint", link.hint.is_some()),
             ("hint_steps", link.hint_grid.is_some()),
             ("quick_start", link.routers.is_some()),
-            ("scone", link.advising.is_some()),
             ("xcp", link.xcp),
             ("pep", link.proxy.is_some()),
             ("trace_start", link.trace_start_varies),
@@ -77,7 +76,8 @@ impl Arguments {
             return Err(Failure::Input(format!("--link `{}`: a relay has no {key}{allowed}", self.link)));
         }
         let (down, up) = link.hop(&aqm.config());
-        Ok(Config { listen: self.listen, to: self.to, down, up, seed: self.seed })
+        let down_advice = link.advising;
+        Ok(Config { down, up, down_advice, seed: self.seed, ..Config::new(self.listen, self.to) })
     }
 }
 
@@ -85,24 +85,33 @@ impl Arguments {
 const ACCESS_MBIT: f64 = 10_000.0;
 
 pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let mut relay = Relay::bind(&arguments.config()?).map_err(|error| failure(&error))?;
+    run(
+        &arguments.config()?,
+        arguments.json,
+        |told| if arguments.json { as_json(told).to_string() } else { in_words(told) },
+    )
+}
+
+/// Relays until a signal ends it, and then says what it counted: JSON to stdout, words to stderr.
+pub(super) fn run(config: &Config, json: bool, say: impl FnOnce(&Told) -> String) -> Result<ExitCode, Failure> {
+    let mut relay = Relay::bind(config).map_err(|error| failure(&error))?;
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
         signal_hook::flag::register(signal, stop.clone())
             .map_err(|error| Failure::Other(format!("signals cannot be received: {error}")))?;
     }
     let address = relay.address();
-    print(&if arguments.json {
-        format!("{}\n", json!({ "listening": address.to_string(), "to": arguments.to.to_string() }))
+    print(&if json {
+        format!("{}\n", json!({ "listening": address.to_string(), "to": config.to.to_string() }))
     } else {
-        format!("relaying from {address} to {}\n", arguments.to)
+        format!("relaying from {address} to {}\n", config.to)
     })?;
     let ended = relay.run(&stop).map_err(|error| failure(&error));
-    let told = relay.told();
-    if arguments.json {
-        print(&format!("{}\n", as_json(&told)))?;
+    let said = say(&relay.told());
+    if json {
+        print(&format!("{said}\n"))?;
     } else {
-        tell!("{}", in_words(&told));
+        tell!("{said}");
     }
     ended.map(|()| ExitCode::SUCCESS)
 }
@@ -118,10 +127,28 @@ fn in_words(told: &Told) -> String {
     };
     let latest = told.latest.as_millis_f64();
     let mut text = format!("{}; {}; at most {latest:.1} ms late", of("to clients", &told.down), of("back", &told.up));
-    if told.refused + told.unsent > 0 {
-        text += &format!("; {} refused, {} not taken by the system", told.refused, told.unsent);
+    if told.scone.seen > 0 {
+        text += &format!("; {}", scone_in_words(&told.scone));
     }
-    text
+    text + &unsent_in_words(told)
+}
+
+/// What an element did.
+pub(super) fn scone_in_words(Signals { seen, lowered, malformed }: &Signals) -> String {
+    format!("{seen} SCONE packets, {lowered} lowered, {malformed} malformed")
+}
+
+/// What did not leave, if anything.
+pub(super) fn unsent_in_words(told: &Told) -> String {
+    if told.refused + told.unsent == 0 {
+        return String::new();
+    }
+    format!("; {} refused, {} not taken by the system", told.refused, told.unsent)
+}
+
+/// As [`scone_in_words`].
+pub(super) fn scone_as_json(Signals { seen, lowered, malformed }: &Signals) -> Value {
+    json!({ "seen": seen, "lowered": lowered, "malformed": malformed })
 }
 
 fn as_json(told: &Told) -> Value {
@@ -137,6 +164,7 @@ fn as_json(told: &Told) -> Value {
     json!({
         "down": of(&told.down),
         "up": of(&told.up),
+        "scone": scone_as_json(&told.scone),
         "refused": told.refused,
         "unsent": told.unsent,
         "max_late_ms": told.latest.as_millis_f64(),

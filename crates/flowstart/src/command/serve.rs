@@ -51,6 +51,10 @@ Behind a load balancer, or after a restart, the handshake is a full one. A metho
 the client has proved its address, the answer is limited to three times what came; a token of an earlier connection \
 proves it. The scheme launches when the first acknowledgement has measured the RTT, not before.
 
+With --scone, elements of the path may advise a rate, which a client that reads it (`flowstart get --scone`) reports \
+with its request. Advice caps the launch of any scheme at what the rate carries in a round trip, and never raises it. \
+It stands in --qlog (flowstart:advice_capped) and in --metrics (flowstart_advice_capped, flowstart_scone_reports).
+
 SIGINT and SIGTERM end the server: it refuses new connections, and answers under way have --grace to arrive. A second \
 one ends it at once. It \
 obeys SSLKEYLOGFILE. Exit code: 0 ended, 1 something failed, 2 bad input.")]
@@ -108,6 +112,10 @@ pub(crate) struct Arguments {
     /// 8470). An attacker who has recorded such packets can make the server answer them again.
     #[arg(long)]
     early_data: bool,
+    /// Put SCONE packets before datagrams to clients that read them, and let the advice that they report cap launches.
+    /// Packets of all connections stay at 1200 bytes.
+    #[arg(long)]
+    scone: bool,
     /// Write a qlog file per connection into this folder.
     #[arg(long, value_name = "DIR")]
     qlog: Option<PathBuf>,
@@ -248,6 +256,7 @@ impl Arguments {
             }),
             deadline: self.deadline()?,
             early_data: self.early_data,
+            scone: self.scone,
             qlog: self.qlog.clone(),
             metrics: self.metrics,
             limits,

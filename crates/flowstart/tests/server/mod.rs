@@ -218,3 +218,11 @@ pub(crate) fn field(name: &str, value: &str) -> Vec<u8> {
     bytes.extend(value.bytes());
     bytes
 }
+
+/// A frame HEADERS with GET, https and an authority of the static table, a literal path, and further fields (RFC 9204,
+/// section 4.5).
+pub(crate) fn request(path: &str, fields: &[u8]) -> Vec<u8> {
+    let literal = [&[0, 0, 0xd1, 0xd7, 0x50, 9][..], b"localhost", &[0x51, path.len() as u8], path.as_bytes()];
+    let fields = [&literal.concat(), fields].concat();
+    [&[1, fields.len() as u8], &fields[..]].concat()
+}
