@@ -370,9 +370,9 @@ impl Watch {
     }
 }
 
-/// Whether a flow has something in flight although an acknowledgement has come since `done`, when everything had arrived.
-/// Timers of QUIC double without end (RFC 9002, section 6.2.1), so where acknowledgements are lost again and again the
-/// next one may be years away.
+/// Whether a flow has something in flight although an acknowledgement has come since `done`, when everything had
+/// arrived. Timers of QUIC double without end (RFC 9002, section 6.2.1), so where acknowledgements are lost again and
+/// again the next one may be years away.
 fn keeps_in_flight(world: &World, flow: u32, done: Timestamp) -> bool {
     let entries = &world.network.trace.as_ref().expect("the world is traced").entries;
     let acknowledged = |event| matches!(event, Event::Acknowledged { .. });
