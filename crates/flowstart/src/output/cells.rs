@@ -212,8 +212,12 @@ fn everywhere(plan: &Plan, all: &[(Cell, &CellSummary)], reps: u32) -> String {
     parts.join(", ")
 }
 
-/// The congestion avoidance of transports that nobody chose another for.
+/// The congestion avoidance of transports that nobody chose another for, if no scheme names one.
 fn avoidance(plan: &Plan) -> Option<String> {
+    let names_one = |transport: usize| (0..plan.schemes.len()).any(|scheme| plan.names_avoidance(scheme, transport));
+    if (0..plan.transports.len()).any(names_one) {
+        return None;
+    }
     let own = plan.transports.first()?.own_avoidance().text;
     let is_same = plan.avoidances.is_empty() && plan.transports.iter().all(|other| other.own_avoidance().text == own);
     is_same.then(|| format!("avoidance {own}"))
@@ -403,6 +407,15 @@ mod tests {
             "everywhere: transport model-quic, size 5KB, scheme slow-start, link rate=20mbit,buffer=50ms,.., avoidance reno, 1"
         ));
         assert!(table.contains("\nrtt=60ms ") && !table.contains("rtt=60ms,"), "{table}");
+    }
+
+    #[test]
+    fn an_avoidance_that_schemes_name_is_not_everywhere() {
+        let (plan, summary) = results(
+            "link = [\"lte\"]\nsize = [\"5KB\"]\nreps = 1\nscheme = [\"slow-start:avoidance=cubic\", \"slow-start:avoidance=bbr\"]",
+        );
+        let table = cells_within(&plan, &summary, 120);
+        assert!(!table[..table.find("\n\n").unwrap()].contains("avoidance"), "{table}");
     }
 
     #[test]
