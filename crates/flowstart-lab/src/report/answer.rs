@@ -24,7 +24,7 @@ use harm::{best_for_people, felt_by_people};
 use known::known;
 use standing::Standing;
 pub(super) use transports::transports;
-use words::{MOST_NAMED, listed, listed_by_value, percent, value_of};
+use words::{MOST_NAMED, listed, listed_by_value, percent};
 
 /// How often simultaneous intervals of several comparisons contain all their values from fewer repetitions than this,
 /// in percent: of 50 comparisons and of 5, as [`flowstart_statistics::simultaneous_ratios`] was measured.
@@ -133,7 +133,7 @@ fn compared(plan: &Plan, summary: &Summary, axis: &'static Axis) -> Vec<String> 
     // Where many are left out, the wasteful ones are not: they look like the answer in tables.
     let wasteful = rest.iter().filter(|standing| standing.verdict.kind == Kind::FasterByWaste);
     sentences.extend(named.iter().chain(wasteful.take(MOST_NAMED)).map(|standing| standing.short(plan, fastest)));
-    sentences.extend(best_by_place(plan, summary, axis));
+    sentences.extend(best_by_size(plan, summary, axis));
     sentences.extend(costs(plan, summary, axis));
     sentences.extend(viewing(plan, summary, axis));
     // The sentence about one value says it of that one and of the baseline.
@@ -157,29 +157,26 @@ fn best(standings: &[Standing<'_>]) -> Option<usize> {
     of(Certainty::Interval).or_else(|| of(Certainty::OneRun))
 }
 
-/// The best value with each size, link and so on, of the first axis where it is not the same one everywhere.
-fn best_by_place(plan: &Plan, summary: &Summary, axis: &'static Axis) -> Option<String> {
-    if axis.length(plan) < 3 {
+/// The best value with each size, if it is not the same one with all.
+fn best_by_size(plan: &Plan, summary: &Summary, axis: &'static Axis) -> Option<String> {
+    let sizes = AXES.iter().find(|other| other.name() == "size" && axis.name() != "size")?;
+    let texts = sizes.texts(plan);
+    if axis.length(plan) < 3 || !(2..=MOST_NAMED).contains(&texts.len()) {
         return None;
     }
-    let is_named =
-        |other: &&'static Axis| other.name() != axis.name() && (2..=MOST_NAMED).contains(&other.length(plan));
-    AXES.iter().filter(is_named).find_map(|other| {
-        let texts = other.texts(plan);
-        let best_at = |place: usize| {
-            let mut standings = Standing::where_true(plan, summary, axis, |cell| other.place(cell) == place);
-            best(&standings).map(|best| standings.swap_remove(best))
-        };
-        let found: Vec<Option<Standing<'_>>> = (0..texts.len()).map(best_at).collect();
-        let part = |(best, text): (&Option<Standing<'_>>, &&str)| {
-            let said = best.as_ref().map_or_else(|| "none".to_owned(), Standing::gain);
-            format!("{} {said}", value_of(other, text))
-        };
-        let names: Vec<Option<&str>> = found.iter().map(|best| best.as_ref().map(|best| best.name)).collect();
-        let is_same = names.iter().all(|name| *name == names[0]);
-        let parts: Vec<String> = found.iter().zip(&texts).map(part).collect();
-        (!is_same).then(|| format!("The best by {}: {}.", other.name(), parts.join("; ")))
-    })
+    let best_at = |place: usize| {
+        let mut standings = Standing::where_true(plan, summary, axis, |cell| sizes.place(cell) == place);
+        best(&standings).map(|best| standings.swap_remove(best))
+    };
+    let found: Vec<Option<Standing<'_>>> = (0..texts.len()).map(best_at).collect();
+    let part = |(best, text): (&Option<Standing<'_>>, &&str)| {
+        let said = best.as_ref().map_or_else(|| "none".to_owned(), Standing::gain);
+        format!("{text} {said}")
+    };
+    let names: Vec<Option<&str>> = found.iter().map(|best| best.as_ref().map(|best| best.name)).collect();
+    let is_same = names.iter().all(|name| *name == names[0]);
+    let parts: Vec<String> = found.iter().zip(&texts).map(part).collect();
+    (!is_same).then(|| format!("The best by size: {}.", parts.join("; ")))
 }
 
 /// What the other axes do whose values are compared, too, each beside the first value of `axis`.

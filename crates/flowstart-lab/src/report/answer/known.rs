@@ -32,8 +32,6 @@ pub(super) fn known(plan: &Plan) -> Option<String> {
     };
     let is_varied = |link: &Link| link.trace.is_some() || link.varies.rate.is_some() || link.varies.delay.is_some();
     let whose = if plan.links.iter().any(is_varied) { "the means of the link" } else { "the link's" };
-    let known = format!(
-        "{rates} are {whose}, and earlier connections were alone on it, with a window of one bandwidth-delay product."
-    );
+    let known = format!("{rates} are {whose}, and earlier connections were alone on it and kept a window of its BDP.");
     Some(format!("What they start from: {}. {known}", parts.join("; ")))
 }

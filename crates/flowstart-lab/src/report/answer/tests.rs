@@ -54,7 +54,7 @@ fn what_schemes_start_from_is_said_of_those_that_sense_something() {
     assert_eq!(
         last("lte", &["slow-start", "blitzstart", "blitzstart:estimate=1.5"]),
         "What they start from: blitzstart the client's bandwidth hint and the RTT. Rates that are known \
-         are the link's, and earlier connections were alone on it, with a window of one bandwidth-delay product."
+         are the link's, and earlier connections were alone on it and kept a window of its BDP."
     );
     assert!(last("lte,hint=5mbit", &["slow-start", "blitzstart"]).contains("Hints are those of the links' options; "));
     assert!(last("lte", &["slow-start", "hystart"]).starts_with("Intervals are "));
