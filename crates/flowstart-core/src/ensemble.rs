@@ -2,17 +2,17 @@
 //! give it up.
 //!
 //! Reference: RFC 9040, section 7 (ensemble sharing of TCP control blocks); RFC 3124, section 2 (the macroflow of the
-//! Congestion Manager); RFC 7661, section 4.4 (how long a window that nobody uses is kept). The windows of all
+//! Congestion Manager); RFC 7661, section 4.4.3 (how long a window that nobody uses is kept). The windows of all
 //! connections that send make the aggregate. A connection that begins to send takes an equal share of it, from the
 //! others in proportion to their windows, so the path carries no more than before. One that has nothing to send gives
 //! its window to the others in the same proportion. The window of the last one is kept for the next, for
-//! [`NON_VALIDATED_PERIOD`]; half of it if it has not left slow start, because no more than that was delivered in a
+//! [`NONVALIDATED_PERIOD`]; half of it if it has not left slow start, because no more than that was delivered in a
 //! round trip (`pipeACK` of RFC 7661, section 4.2).
 //!
 //! Differences from the references: connections keep their own congestion control after they started, as in RFC 9040;
 //! the Congestion Manager has one control for all. RFC 9040 leaves the windows of the older connections to the
 //! implementation; here they shrink, because otherwise the aggregate would grow with every connection. Nobody has less
-//! than [`Ensemble::least`], so many connections over a path with a small window do exceed it. A member learns of its
+//! than the least window, so many connections over a path with a small window do exceed it. A member learns of its
 //! new window with its next report, an acknowledgement later.
 //!
 //! Status: worked examples, random sequences that keep the aggregate, and `scenarios/sharing.toml`.
@@ -20,13 +20,11 @@
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
+use crate::controller::NONVALIDATED_PERIOD;
 use crate::path::Concurrent;
 use crate::time::{Duration, Timestamp};
 use crate::units::Bytes;
 use crate::window::Window;
-
-/// How long the window of the last member is kept that has nothing to send (RFC 7661, section 4.4).
-pub const NON_VALIDATED_PERIOD: Duration = Duration::from_millis(300_000);
 
 /// Most members. Who comes when there are so many starts as it would alone, and shares nothing until it comes again: a
 /// peer can open many connections, and each that comes or goes costs a step for every member.
@@ -66,19 +64,9 @@ impl Ensemble {
         Self { least, members: BTreeMap::new(), kept: None }
     }
 
-    /// What nobody gets less than.
-    pub const fn least(&self) -> Bytes {
-        self.least
-    }
-
     /// The sum of all windows.
-    pub fn aggregate(&self) -> Bytes {
+    fn aggregate(&self) -> Bytes {
         self.members.values().map(|member| member.window).fold(Bytes::ZERO, |sum, window| sum + window)
-    }
-
-    /// How many connections send.
-    pub fn members(&self) -> usize {
-        self.members.len()
     }
 
     /// A connection begins to send, for the first time or again: its share, which the others give up; `None` if nobody
@@ -86,7 +74,7 @@ impl Ensemble {
     /// for it.
     pub fn enter(&mut self, now: Timestamp, key: u64) -> Option<Concurrent> {
         self.leave(now, key);
-        let is_fresh = |since: Timestamp| now.since(since) <= NON_VALIDATED_PERIOD;
+        let is_fresh = |since: Timestamp| now.since(since) <= NONVALIDATED_PERIOD;
         let kept = self.kept.take().filter(|(since, ..)| is_fresh(*since));
         let (share, is_known, rtt) = match (self.members.values().map(|member| member.rtt).min(), kept) {
             (Some(_), _) if self.members.len() >= MOST_MEMBERS => return None,
@@ -249,8 +237,8 @@ mod tests {
         let ensemble = left_at(Bytes::new(60_000));
         assert_eq!(ensemble.clone().enter(NOW, 0), None, "it goes on with its own");
         let after = |time| ensemble.clone().enter(NOW + time, 1).map(|shared| shared.window.cwnd);
-        assert_eq!(after(NON_VALIDATED_PERIOD), Some(Bytes::new(60_000)));
-        assert_eq!(after(NON_VALIDATED_PERIOD + Duration::from_nanos(1)), None);
+        assert_eq!(after(NONVALIDATED_PERIOD), Some(Bytes::new(60_000)));
+        assert_eq!(after(NONVALIDATED_PERIOD + Duration::from_nanos(1)), None);
         // It is not given away twice.
         let mut ensemble = ensemble;
         ensemble.enter(NOW, 1);
@@ -271,7 +259,7 @@ mod tests {
         let mut ensemble = with(&[100_000; MOST_MEMBERS]);
         assert_eq!(ensemble.enter(NOW, 5000), None);
         assert_eq!(ensemble.report(5000, in_slow_start(12_000), RTT), None);
-        assert_eq!(ensemble.members(), MOST_MEMBERS);
+        assert_eq!(ensemble.members.len(), MOST_MEMBERS);
         ensemble.leave(NOW, 0);
         assert!(ensemble.enter(NOW, 5000).is_some());
     }
@@ -318,7 +306,7 @@ mod tests {
                         prop_assert_eq!(ensemble.aggregate(), before);
                     }
                 }
-                prop_assert_eq!(ensemble.members(), keys.len());
+                prop_assert_eq!(ensemble.members.len(), keys.len());
                 prop_assert!(windows(&ensemble).into_iter().all(|window| window >= LEAST.get()));
             }
         }

@@ -20,6 +20,7 @@
 //! | specs as users write them, and bad input | [`spec`] |
 //! | units, time, seeded randomness | [`units`], [`time`], [`rng`] |
 //! | windows and launches, and launches that are held to later samples | [`window`], [`launch`], [`doubt`] |
+//! | a window that connections to one peer share | [`ensemble`] |
 //!
 //! Without features the crate has only controllers. `serde` reads and writes configurations. `aqm` adds queue
 //! disciplines, `router` the routers' part of Quick-Start, XCP and SCONE, `experimental` algorithms without a published

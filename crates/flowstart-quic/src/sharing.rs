@@ -33,16 +33,6 @@ impl SharedWindow {
         Arc::new(Self { ensemble: Mutex::new(Ensemble::new(LEAST)), origin: now, next: AtomicU64::new(0) })
     }
 
-    /// How many connections have data in flight or waiting.
-    pub fn senders(&self) -> usize {
-        self.ensemble().members()
-    }
-
-    /// The sum of their windows.
-    pub fn aggregate(&self) -> Bytes {
-        self.ensemble().aggregate()
-    }
-
     /// Another thread's panic while it holds the lock leaves nothing half-changed here.
     fn ensemble(&self) -> MutexGuard<'_, Ensemble> {
         self.ensemble.lock().unwrap_or_else(PoisonError::into_inner)

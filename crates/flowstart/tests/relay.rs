@@ -5,50 +5,11 @@
 
 mod server;
 
-use std::io::{BufRead, BufReader, Read};
-use std::process::{Child, Command as Program, Stdio};
+use std::process::{Command as Program, Stdio};
 
 use predicates::prelude::*;
 use serde_json::Value;
-use server::{Server, flowstart};
-
-/// A relay in front of a server.
-struct Relay {
-    child: Child,
-    address: String,
-}
-
-impl Relay {
-    fn start(server: &Server, options: &[&str]) -> Self {
-        let to = server.url.strip_prefix("https://").unwrap();
-        let mut child = Program::new(assert_cmd::cargo::cargo_bin("flowstart"))
-            .args(["relay", "--listen", "127.0.0.1:0", "--to", to, "--json"])
-            .args(options)
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        BufReader::with_capacity(1, child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
-        let told: Value = serde_json::from_str(&line).unwrap();
-        Self { address: told["listening"].as_str().unwrap().to_owned(), child }
-    }
-
-    /// Ends it; what it counted.
-    fn end(mut self) -> Value {
-        let ended = Program::new("kill").args(["-TERM", &self.child.id().to_string()]).status().unwrap();
-        assert!(ended.success() && self.child.wait().unwrap().success());
-        let mut told = String::new();
-        self.child.stdout.as_mut().unwrap().read_to_string(&mut told).unwrap();
-        serde_json::from_str(&told).unwrap()
-    }
-}
-
-impl Drop for Relay {
-    fn drop(&mut self) {
-        drop(self.child.kill());
-        drop(self.child.wait());
-    }
-}
+use server::{Relay, Server, flowstart};
 
 fn timings(relay: &Relay, path: &str) -> Value {
     let url = format!("https://{}{path}", relay.address);
@@ -59,7 +20,7 @@ fn timings(relay: &Relay, path: &str) -> Value {
 #[test]
 fn a_transfer_takes_as_long_as_its_link_says() {
     let server = Server::self_signed(&["--startup", "slow-start"]);
-    let relay = Relay::start(&server, &["--link", "rate=10mbit,rtt=100ms,buffer=200ms"]);
+    let relay = Relay::start(&server.url, &["relay", "--link", "rate=10mbit,rtt=100ms,buffer=200ms"]);
     let got = timings(&relay, "/generate/500KB");
     // Two round trips at least, and 500 KB and its headers at 10 Mbit/s are 400 ms and more.
     assert!(got["fct_ms"].as_f64().unwrap() >= 600.0, "{got}");
@@ -72,7 +33,8 @@ fn a_transfer_takes_as_long_as_its_link_says() {
 #[test]
 fn what_the_queue_drops_and_the_wire_loses_is_counted() {
     let server = Server::self_signed(&["--startup", "slow-start"]);
-    let relay = Relay::start(&server, &["--link", "rate=10mbit,rtt=40ms,buffer=4pkt,loss=0.5%", "--aqm", "codel"]);
+    let relay =
+        Relay::start(&server.url, &["relay", "--link", "rate=10mbit,rtt=40ms,buffer=4pkt,loss=0.5%", "--aqm", "codel"]);
     assert_eq!(timings(&relay, "/generate/3MB")["bytes"], 3_000_000);
     let told = relay.end();
     let of = |name: &str| told["down"][name].as_u64().unwrap();
@@ -104,7 +66,7 @@ fn keys_that_a_relay_does_not_have_are_refused() {
 fn a_second_connection_of_a_client_starts_with_a_share_of_the_first() {
     let qlog = tempfile::tempdir().unwrap();
     let server = Server::self_signed(&["--startup", "ensemble-sharing", "--qlog", qlog.path().to_str().unwrap()]);
-    let relay = Relay::start(&server, &["--link", "rate=20mbit,rtt=60ms,buffer=60ms"]);
+    let relay = Relay::start(&server.url, &["relay", "--link", "rate=20mbit,rtt=60ms,buffer=60ms"]);
     let url = format!("https://{}/generate/8MB", relay.address);
     let mut first = Program::new(assert_cmd::cargo::cargo_bin("flowstart"))
         .args(["get", "--insecure", "--json", &url])

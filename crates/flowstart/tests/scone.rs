@@ -6,17 +6,15 @@
 mod server;
 
 use std::collections::{BTreeSet, HashMap};
-use std::io::{BufRead, BufReader, Read};
 use std::net::{SocketAddr, UdpSocket};
 use std::path::Path;
-use std::process::{Child, Command as Program, Stdio};
 use std::sync::{Arc, Mutex};
 
 use flowstart_core::scone::wire::{RateSignal, SconePacket, lower};
 use flowstart_core::units::Rate;
 use predicates::str::contains;
 use serde_json::Value;
-use server::{Server, certificate, connected, field, flowstart, request};
+use server::{Relay, Server, certificate, connected, field, flowstart, request};
 
 /// A server that caps launches of blitzstart, with qlog files in this folder.
 fn server(folder: &Path, options: &[&str]) -> Server {
@@ -48,44 +46,6 @@ fn got(address: &str, path: &str, options: &[&str]) -> Value {
     let hint = ["get", "--insecure", "--json", "--timeout", "60s", "--hint", "rate=100mbit", &url];
     let got = flowstart().args(hint).args(options).assert().success();
     serde_json::from_slice(&got.get_output().stdout).unwrap()
-}
-
-/// An element, or a relay that is one.
-struct Element {
-    child: Child,
-    address: String,
-}
-
-impl Element {
-    fn start(to: &str, arguments: &[&str]) -> Self {
-        let to = to.strip_prefix("https://").unwrap_or(to);
-        let mut child = Program::new(assert_cmd::cargo::cargo_bin("flowstart"))
-            .args(arguments)
-            .args(["--listen", "127.0.0.1:0", "--to", to, "--json"])
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        BufReader::with_capacity(1, child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
-        let told: Value = serde_json::from_str(&line).unwrap();
-        Self { address: told["listening"].as_str().unwrap().to_owned(), child }
-    }
-
-    /// Ends it; what it counted.
-    fn end(mut self) -> Value {
-        let ended = Program::new("kill").args(["-TERM", &self.child.id().to_string()]).status().unwrap();
-        assert!(ended.success() && self.child.wait().unwrap().success());
-        let mut told = String::new();
-        self.child.stdout.as_mut().unwrap().read_to_string(&mut told).unwrap();
-        serde_json::from_str(&told).unwrap()
-    }
-}
-
-impl Drop for Element {
-    fn drop(&mut self) {
-        drop(self.child.kill());
-        drop(self.child.wait());
-    }
 }
 
 /// A path to `server` that changes every SCONE packet on its way to a client: `change` gets the datagram, how long its
@@ -126,9 +86,9 @@ fn changing(server: &Server, change: impl Fn(&mut Vec<u8>, usize, usize) + Send 
 fn an_elements_advice_caps_a_launch_if_both_ends_speak_scone() {
     let folder = tempfile::tempdir().unwrap();
     let server = server(folder.path(), &["--scone"]);
-    let element = Element::start(&server.url, &["scone-element", "--rate", "10mbit"]);
+    let element = Relay::start(&server.url, &["scone-element", "--rate", "10mbit"]);
     // A round trip of 40 ms before the element: a hint of 100 Mbit/s is a window of 500 KB, advice of 10 Mbit/s of 50.
-    let relay = Element::start(&element.address, &["relay", "--link", "rate=1gbit,rtt=40ms"]);
+    let relay = Relay::start(&element.address, &["relay", "--link", "rate=1gbit,rtt=40ms"]);
     let told = got(&relay.address, "/generate/1MB", &["--scone"]);
     assert_eq!((&told["bytes"], &told["scone"]["advised_bps"]), (&1_000_000.into(), &10_000_000.into()), "{told}");
     assert!(told["scone"]["packets"].as_u64() >= Some(1) && told["scone"]["malformed"] == 0, "{told}");
@@ -163,7 +123,7 @@ fn an_elements_advice_caps_a_launch_if_both_ends_speak_scone() {
 fn a_server_without_scone_sends_none_and_believes_no_report() {
     let folder = tempfile::tempdir().unwrap();
     let server = server(folder.path(), &[]);
-    let element = Element::start(&server.url, &["scone-element", "--rate", "10mbit"]);
+    let element = Relay::start(&server.url, &["scone-element", "--rate", "10mbit"]);
     let told = got(&element.address, "/generate/1MB", &["--scone"]);
     assert_eq!((&told["scone"]["packets"], &told["scone"]["advised_bps"]), (&0.into(), &Value::Null), "{told}");
     server.wait_for("flowstart_launches_total{scheme=\"blitzstart\"} 1");
@@ -175,7 +135,7 @@ fn a_server_without_scone_sends_none_and_believes_no_report() {
 fn a_relay_may_be_the_element_of_its_link() {
     let folder = tempfile::tempdir().unwrap();
     let server = server(folder.path(), &["--scone"]);
-    let relay = Element::start(&server.url, &["relay", "--link", "rate=20mbit,rtt=40ms,scone=0.5"]);
+    let relay = Relay::start(&server.url, &["relay", "--link", "rate=20mbit,rtt=40ms,scone=0.5"]);
     let told = got(&relay.address, "/generate/300KB", &["--scone"]);
     assert_eq!(told["scone"]["advised_bps"], 10_000_000);
     server.wait_for("flowstart_advice_capped_total{scheme=\"blitzstart\"} 1");
@@ -231,7 +191,7 @@ fn an_element_that_lies_never_raises_a_launch_and_leaves_the_initial_window() {
         let lying = changing(&server, move |datagram, _, _| {
             lower(datagram, RateSignal::from_bits(signal));
         });
-        let relay = Element::start(&lying, &["relay", "--link", "rate=1gbit,rtt=40ms"]);
+        let relay = Relay::start(&lying, &["relay", "--link", "rate=1gbit,rtt=40ms"]);
         let told = got(&relay.address, "/generate/1MB", &["--scone"]);
         assert_eq!(told["bytes"], 1_000_000);
         assert_eq!(told["scone"]["advised_bps"].as_u64(), RateSignal::from_bits(signal).rate().map(Rate::bits_per_sec));

@@ -30,7 +30,7 @@
 pub use ack_frame::AckFrame;
 pub use config::{ControllerConfig, GrowthRule, Pacing, ReductionBase, SlowStartAfterTimeout, TimeoutReduction};
 pub use recovery::Reduction;
-pub use window_validation::{Resume, WindowValidation};
+pub use window_validation::{NONVALIDATED_PERIOD, Resume, WindowValidation};
 
 use self::advice::Advice;
 use self::launch::{LARGEST_WINDOW, NEXT_WAKEUP};

@@ -68,7 +68,7 @@ impl WindowValidation {
 }
 
 /// How long RFC 7661 keeps a window that is not validated (section 4.4.3: NVP).
-const NONVALIDATED_PERIOD: Duration = Duration::from_millis(300_000);
+pub const NONVALIDATED_PERIOD: Duration = Duration::from_millis(300_000);
 /// Least sampling period of `pipeACK` (RFC 7661, section 4.2).
 const LEAST_SAMPLING_PERIOD: Duration = Duration::from_millis(1000);
 /// Bins of a sampling period (RFC 7661, section 4.5.1 proposes bins in a circular buffer).

@@ -16,6 +16,7 @@
 //! | `flowstart:phase_entered` | `phase`, `trigger` |
 //! | `flowstart:reduction_undone` | `congestion_window` in bytes |
 //! | `flowstart:window_validated` | `congestion_window` and `ssthresh`, in bytes |
+//! | `flowstart:window_shared` | others gave window or took it: `congestion_window`, in bytes |
 //! | `flowstart:answered` | `payload` in bytes, `fct_ms` |
 //!
 //! Each of `sources` has a `name` and a `verdict` ([`flowstart_core::sources::Verdict`]); optional are `value` and, if

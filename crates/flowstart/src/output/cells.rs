@@ -404,7 +404,8 @@ mod tests {
         ));
         let table = cells_within(&plan, &summary, 120);
         assert!(table.replace('\n', " ").starts_with(
-            "everywhere: transport model-quic, size 5KB, scheme slow-start, link rate=20mbit,buffer=50ms,.., avoidance reno, 1"
+            "everywhere: transport model-quic, size 5KB, scheme slow-start, link rate=20mbit,buffer=50ms,.., \
+             avoidance reno, 1"
         ));
         assert!(table.contains("\nrtt=60ms ") && !table.contains("rtt=60ms,"), "{table}");
     }
@@ -412,7 +413,8 @@ mod tests {
     #[test]
     fn an_avoidance_that_schemes_name_is_not_everywhere() {
         let (plan, summary) = results(
-            "link = [\"lte\"]\nsize = [\"5KB\"]\nreps = 1\nscheme = [\"slow-start:avoidance=cubic\", \"slow-start:avoidance=bbr\"]",
+            "link = [\"lte\"]\nsize = [\"5KB\"]\nreps = 1\n\
+             scheme = [\"slow-start:avoidance=cubic\", \"slow-start:avoidance=bbr\"]",
         );
         let table = cells_within(&plan, &summary, 120);
         assert!(!table[..table.find("\n\n").unwrap()].contains("avoidance"), "{table}");

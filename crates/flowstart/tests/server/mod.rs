@@ -123,6 +123,46 @@ impl Drop for Server {
     }
 }
 
+/// A relay, or an element of the path, in front of a server.
+pub(crate) struct Relay {
+    child: Child,
+    /// Where clients connect.
+    pub(crate) address: String,
+}
+
+impl Relay {
+    /// `arguments` begin with the command.
+    pub(crate) fn start(to: &str, arguments: &[&str]) -> Self {
+        let to = to.strip_prefix("https://").unwrap_or(to);
+        let mut child = Program::new(assert_cmd::cargo::cargo_bin("flowstart"))
+            .args(arguments)
+            .args(["--listen", "127.0.0.1:0", "--to", to, "--json"])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::with_capacity(1, child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        let told: Value = serde_json::from_str(&line).unwrap();
+        Self { address: told["listening"].as_str().unwrap().to_owned(), child }
+    }
+
+    /// Ends it; what it counted.
+    pub(crate) fn end(mut self) -> Value {
+        let ended = Program::new("kill").args(["-TERM", &self.child.id().to_string()]).status().unwrap();
+        assert!(ended.success() && self.child.wait().unwrap().success());
+        let mut told = String::new();
+        self.child.stdout.as_mut().unwrap().read_to_string(&mut told).unwrap();
+        serde_json::from_str(&told).unwrap()
+    }
+}
+
+impl Drop for Relay {
+    fn drop(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
 /// Stands between a server and a client: delays what the server sends, and loses every second of its large packets from
 /// the first to the second number of them. Where clients connect.
 pub(crate) fn lossy_path(server: &str, delay: Duration, lost: Range<usize>) -> String {

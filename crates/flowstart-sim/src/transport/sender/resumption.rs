@@ -58,6 +58,8 @@ impl SenderBase {
         let now = network.now();
         let knowledge = knowledge.for_new_path();
         self.path_since = now;
+        // What the others know is the old path.
+        self.stop_sharing(network);
         // Advice is specific to a path.
         self.scone = self.scone.take().map(|_| Box::default());
         self.rtt = RttEstimator::new(self.profile.initial_timeout);

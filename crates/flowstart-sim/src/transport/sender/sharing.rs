@@ -48,6 +48,12 @@ impl SenderBase {
         }
     }
 
+    /// The sender shares no longer: its window goes to the others.
+    pub(super) fn stop_sharing(&mut self, network: &mut Network) {
+        self.leave_ensemble(network);
+        self.sharing = None;
+    }
+
     /// Nothing is in flight and nothing waits: the window goes to the others.
     pub(super) fn leave_ensemble(&mut self, network: &mut Network) {
         if let Some(sharing) = self.sharing.as_mut().filter(|sharing| sharing.sends) {
