@@ -11,6 +11,7 @@ HOSTS := --features flowstart-quic/quinn,flowstart-quic/s2n-quic
 
 # The Blitzstart paper's Table 1, all cells with fewer repetitions, on the terminal and as an HTML report.
 run: setup
+	@echo "Building: 4 to 15 minutes on two cores, the last of them silent, then the runs take seconds."
 	cargo build --release --locked -p flowstart
 	$(FLOWSTART) run scenarios/blitzstart-table1.toml --reps 10 --out $(RESULTS)
 

@@ -65,6 +65,8 @@ typedef enum flowstart_technology {
   FLOWSTART_TECHNOLOGY_THIRD_GENERATION = 5,
   // LTE.
   FLOWSTART_TECHNOLOGY_LTE = 6,
+  // Fibre to the home.
+  FLOWSTART_TECHNOLOGY_FIBRE = 7,
 } flowstart_technology;
 
 // The controller of one flow. One thread at a time may use it.

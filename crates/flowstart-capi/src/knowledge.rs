@@ -48,7 +48,7 @@ impl Knowledge {
 }
 
 fn technology(number: u32) -> Result<AccessTechnology, Refusal> {
-    const ALL: [(Technology, AccessTechnology); 7] = [
+    const ALL: [(Technology, AccessTechnology); 8] = [
         (Technology::Unknown, AccessTechnology::Unknown),
         (Technology::Ethernet, AccessTechnology::Ethernet),
         (Technology::Dsl, AccessTechnology::Dsl),
@@ -56,6 +56,7 @@ fn technology(number: u32) -> Result<AccessTechnology, Refusal> {
         (Technology::Wifi, AccessTechnology::Wifi),
         (Technology::ThirdGeneration, AccessTechnology::ThirdGeneration),
         (Technology::Lte, AccessTechnology::Lte),
+        (Technology::Fibre, AccessTechnology::Fibre),
     ];
     Refusal::unless_in("hint_technology", number.into(), 0..=ALL.len() as u64 - 1)?;
     Ok(ALL.into_iter().find(|(one, _)| *one as u32 == number).map(|(_, technology)| technology).unwrap_or_default())

@@ -58,6 +58,8 @@ pub enum Technology {
     ThirdGeneration = 5,
     /// LTE.
     Lte = 6,
+    /// Fibre to the home.
+    Fibre = 7,
 }
 
 /// What a controller is made of. Zero means the default, so `{ .size = sizeof(flowstart_config) }` is complete.

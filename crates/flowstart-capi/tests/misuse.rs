@@ -208,7 +208,7 @@ fn values_out_of_range_are_refused_and_change_nothing() {
             ((|path| path.hint_rate = u64::MAX) as fn(&mut Path), "hint_rate is "),
             (|path| path.handshake_rtt = u64::MAX, "handshake_rtt is "),
             (|path| path.saved_cwnd = 1, "saved_rtt is 0; with saved_cwnd allowed is 1 to "),
-            (|path| path.hint_technology = 7, "hint_technology is 7; allowed is 0 to 6"),
+            (|path| path.hint_technology = 8, "hint_technology is 8; allowed is 0 to 7"),
             (|path| path.doubt_handshake = 2, "doubt_handshake is 2; allowed is 0 to 1"),
         ] {
             let mut path: Path = zeroed();

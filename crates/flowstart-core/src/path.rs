@@ -28,10 +28,12 @@ pub enum AccessTechnology {
     ThirdGeneration,
     /// LTE, deep buffers.
     Lte,
+    /// Fibre to the home.
+    Fibre,
 }
 
 /// Names of access technologies; a cable network is one of DOCSIS.
-const TECHNOLOGIES: [(&str, AccessTechnology); 8] = [
+const TECHNOLOGIES: [(&str, AccessTechnology); 10] = [
     ("unknown", AccessTechnology::Unknown),
     ("ethernet", AccessTechnology::Ethernet),
     ("dsl", AccessTechnology::Dsl),
@@ -40,6 +42,8 @@ const TECHNOLOGIES: [(&str, AccessTechnology); 8] = [
     ("wifi", AccessTechnology::Wifi),
     ("3g", AccessTechnology::ThirdGeneration),
     ("lte", AccessTechnology::Lte),
+    ("fibre", AccessTechnology::Fibre),
+    ("fiber", AccessTechnology::Fibre),
 ];
 
 /// An unknown name of an access technology.

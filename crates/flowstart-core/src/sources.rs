@@ -22,6 +22,26 @@ use crate::window::Window;
 /// Statements that are kept of one connection. A source that speaks again replaces what it said before.
 const MOST_STATEMENTS: usize = 16;
 
+/// Names of sources in logs and metrics, of all hosts.
+pub mod name {
+    /// The client's transport parameter, or what a simulated client says.
+    pub const HINT: &str = "hint";
+    /// The client's `Downlink` and `RTT` headers.
+    pub const CLIENT_HINTS: &str = "client-hints";
+    /// The host's own store of earlier connections.
+    pub const PATH_STORE: &str = "path-store";
+    /// What the client brings of an earlier connection.
+    pub const PATH_STATE: &str = "path-state";
+    /// A capacity oracle.
+    pub const ORACLE: &str = "oracle";
+    /// The sender's interface.
+    pub const INTERFACE: &str = "interface";
+    /// The application.
+    pub const APPLICATION: &str = "application";
+    /// The host's other connections to the same peer.
+    pub const CONCURRENT: &str = "concurrent-connections";
+}
+
 /// A part of [`PathKnowledge`] that a source states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Known {
@@ -298,6 +318,11 @@ impl StartupState {
 }
 
 impl StartupConfig {
+    /// As [`StartupState::depends_on`], on a usual host.
+    pub fn depends_on(&self, path: &PathKnowledge) -> Vec<Known> {
+        self.for_usual_host().depends_on(Timestamp::ZERO, path)
+    }
+
     /// What the scheme can use of what sources state: the parts of the knowledge each of which alone changes its launch
     /// on a usual path. None of them: it launches without any source.
     pub fn senses(&self) -> Vec<Known> {

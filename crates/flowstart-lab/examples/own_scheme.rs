@@ -37,7 +37,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let own = CustomStartup::new("half-of-the-hint", Box::new(HalfOfTheHint))?;
     let study = Study::with_schemes(Scenario::from_text(question)?, Path::new("."), &[own])?;
     let folder = std::env::args().nth(1).unwrap_or_else(|| "results/own-scheme".to_owned());
-    let mut results = Folder::new(folder.into(), false, Provenance::default(), &|_, _| None);
-    println!("{}", perform(&study, &mut results, None, 0, &())?.summary.answer);
+    let provenance = Provenance::of_this_process("own_scheme", env!("CARGO_PKG_VERSION"));
+    let mut results = Folder::new(folder.clone().into(), false, provenance, &|_, _| None);
+    let summary = perform(&study, &mut results, None, 0, &())?.summary;
+    println!("{}\n{}\n\nReport: {folder}/report.html", summary.answer, summary.answer_notes.join("\n"));
     Ok(())
 }

@@ -12,7 +12,8 @@ use flowstart_core::startup::{CustomStartup, Startup, StartupContext, Step};
 use flowstart_core::time::Timestamp;
 use flowstart_core::units::{Bytes, Rate};
 use flowstart_core::window::Window;
-use flowstart_lab::perform::{Folder, Performed, Provenance, perform};
+use flowstart_lab::perform::{Folder, Performed, Provenance, page, perform};
+use flowstart_lab::results::stored::Stored;
 use flowstart_lab::study::Study;
 use flowstart_lab::study::scenario::Scenario;
 
@@ -100,7 +101,8 @@ fn an_own_scheme_stands_beside_the_shipped_ones_in_all_results() {
     let schemes = "'slow-start', 'up-to-30', 'up-to-30:avoidance=cubic'";
     let study = Study::with_schemes(scenario("300KB", schemes, "model-quic"), Path::new("."), &own).unwrap();
     let folder = std::env::temp_dir().join(format!("flowstart-own-scheme-{}", std::process::id()));
-    let mut results = Folder::new(folder.clone(), false, Provenance::default(), &|_, _| None);
+    let provenance = Provenance { command: vec!["trial".into()], ..Provenance::default() };
+    let mut results = Folder::new(folder.clone(), false, provenance, &|_, _| None);
     let first = perform(&study, &mut results, None, 2, &()).unwrap();
     let cell = &first.summary.cells[1];
     assert!(cell.id.ends_with("/300KB/up-to-30/none"), "{}", cell.id);
@@ -112,6 +114,14 @@ fn an_own_scheme_stands_beside_the_shipped_ones_in_all_results() {
     for file in ["report.html", "summary.json", "flows.csv", "manifest.json"] {
         assert!(std::fs::read_to_string(folder.join(file)).unwrap().contains("up-to-30"), "{file}");
     }
+    let html = std::fs::read_to_string(folder.join("report.html")).unwrap();
+    assert!(html.contains("up-to-30 is a scheme from outside flowstart") && !html.contains("flowstart trace --cell"));
+    drop(results);
+    // Only a program that has the scheme reads the folder again.
+    let refused = Stored::read(&folder).unwrap_err();
+    assert!(refused.contains("the scheme up-to-30 is of the program that wrote it, `trial`"), "{refused}");
+    let stored = Stored::read_with_schemes(&folder, &own).unwrap();
+    assert!(page(&stored, &|_, _| None, 1, &()).unwrap().contains("up-to-30"));
     std::fs::remove_dir_all(&folder).unwrap();
     // Every run begins with a clone of the prototype, so runs repeat.
     assert_eq!(performed(&study).rows, first.rows);

@@ -16,8 +16,8 @@ fn stated(statement: &Statement) -> Value {
     }
 }
 
-/// A source of the launch, as a field of `flowstart:launch`.
-fn source(finding: &Finding) -> Value {
+/// A source of the launch, as `flowstart:launch` has it in `sources`.
+pub fn source(finding: &Finding) -> Value {
     let mut fields = json!({ "name": finding.source, "verdict": finding.verdict.name() });
     if let Some(statement) = &finding.stated {
         fields["value"] = stated(statement);

@@ -118,12 +118,12 @@ fn nobody_holds_the_places_for_metrics() {
 fn hostile_transport_parameters_are_told_of_and_hurt_nobody() {
     // 0x4b17 as four bytes, then the length of the value.
     let parameter = |value: &[u8]| [&[0x80, 0, 0x4b, 0x17, value.len() as u8], value].concat();
-    let good = parameter(&[1, 2, 0x80, 0x98, 0x96, 0x80, 0]);
-    let fastest = [&[1, 0][..], &[0xff; 8], &[0]].concat();
+    let good = parameter(&[2, 2, 0x80, 0x98, 0x96, 0x80, 0]);
+    let fastest = [&[2, 0][..], &[0xff; 8], &[0]].concat();
     let cut_off = [0x80, 0, 0x4b, 0x17, 40, 1, 2, 3];
     let cases: [(Vec<u8>, bool, &str); 6] = [
         (parameter(&fastest), true, "hint has a rate of 4611686018427387903 bit/s; allowed is"),
-        (parameter(&[1, 2]), true, "hint is cut off: 2 bytes"),
+        (parameter(&[2, 2]), true, "hint is cut off: 2 bytes"),
         (parameter(&[]), true, "hint is cut off: 0 bytes"),
         ([good.clone(), good].concat(), true, "transport parameter 0x4b17 comes more than once"),
         (parameter(&[9, 9, 9]), true, "hint has version 9"),

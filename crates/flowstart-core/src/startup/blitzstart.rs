@@ -80,6 +80,8 @@ pub struct Config {
     pub third_generation_factor: Option<f64>,
     /// Buffer factor of LTE. Default: `buffer_factor`.
     pub lte_factor: Option<f64>,
+    /// Buffer factor of fibre to the home. Default: `buffer_factor`.
+    pub fibre_factor: Option<f64>,
     /// Which RTT multiplies the bandwidth. Default: the smallest known.
     pub rtt: RttSource,
     /// Delay of the acknowledgement in the RTT sample, which is added to the RTT for the window, 0 to 1 s. The smallest
@@ -114,6 +116,7 @@ impl Default for Config {
             wifi_factor: None,
             third_generation_factor: None,
             lte_factor: None,
+            fibre_factor: None,
             rtt: RttSource::Min,
             ack_delay: Duration::ZERO,
             pacing: true,
@@ -138,6 +141,7 @@ impl Config {
             ("wifi_factor", self.wifi_factor),
             ("3g_factor", self.third_generation_factor),
             ("lte_factor", self.lte_factor),
+            ("fibre_factor", self.fibre_factor),
         ] {
             factor.map_or(Ok(()), |factor| ConfigError::unless_in(field, factor, 0.01..=100.0))?;
         }
@@ -189,6 +193,7 @@ impl Blitzstart {
             AccessTechnology::Wifi => self.config.wifi_factor,
             AccessTechnology::ThirdGeneration => self.config.third_generation_factor,
             AccessTechnology::Lte => self.config.lte_factor,
+            AccessTechnology::Fibre => self.config.fibre_factor,
         };
         own.unwrap_or(self.config.buffer_factor)
     }

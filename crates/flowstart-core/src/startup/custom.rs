@@ -18,7 +18,7 @@ pub struct CustomStartup {
 impl CustomStartup {
     pub(super) const SUMMARY: &'static str = "a scheme from outside this program";
     pub(super) const REFERENCE: &'static str = "its author";
-    pub(super) const PHASES: &'static str = "as its author decides";
+    pub(super) const PHASES: &'static str = "what its author chose; as its author decides";
 
     /// A scheme with this name. Flows begin with clones of `prototype`.
     ///

@@ -31,6 +31,19 @@ pub struct Provenance {
     pub host: String,
 }
 
+impl Provenance {
+    /// The command line and the machine of this process, a program of this name and version.
+    pub fn of_this_process(program: &str, version: &str) -> Self {
+        let cores = std::thread::available_parallelism().map_or(0, std::num::NonZero::get);
+        let arguments = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
+        Self {
+            version: version.to_owned(),
+            command: std::iter::once(program.to_owned()).chain(arguments).collect(),
+            host: format!("{} {}, {cores} cores", std::env::consts::OS, std::env::consts::ARCH),
+        }
+    }
+}
+
 /// Shows results beside published numbers, if there are any.
 pub type Published<'a> = &'a (dyn Fn(&Plan, &[Row]) -> Option<PublishedTable> + Sync);
 
@@ -76,6 +89,7 @@ impl<'a> Folder<'a> {
             unix_time_s: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs()),
             files: FILES.iter().map(|file| (*file).to_owned()).collect(),
             experiment: Some(Identity::of(&study.plan)),
+            own_schemes: study.plan.own_schemes().into_iter().map(str::to_owned).collect(),
             rows: None,
         }
     }

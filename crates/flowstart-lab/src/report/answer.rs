@@ -204,7 +204,7 @@ fn beside(plan: &Plan, summary: &Summary, axis: &'static Axis) -> Vec<String> {
 /// What holds for the intervals of all comparisons.
 fn intervals(summary: &Summary) -> Option<String> {
     let compared: Vec<&Comparison> = summary.cells.iter().filter_map(|cell| cell.vs_baseline.as_ref()).collect();
-    let with = compared.iter().filter(|versus| versus.speedup_ci.is_some()).count();
+    let with = compared.iter().filter(|versus| has_interval(versus)).count();
     let level = percent(compared.first()?.level);
     let nominally = if coverage(summary).is_some() { " nominally" } else { "" };
     let sentence = match with {
@@ -223,10 +223,15 @@ fn intervals(summary: &Summary) -> Option<String> {
     })
 }
 
+/// Whether a comparison has an interval that says something: where all repetitions are the same, there is none to tell.
+fn has_interval(versus: &Comparison) -> bool {
+    versus.speedup_ci.is_some() && versus.verdict.is_none_or(|verdict| verdict.kind != Kind::Same)
+}
+
 /// What the intervals of several comparisons are worth that stand on few repetitions: the fewest that any of them has,
 /// and how often such intervals contain all values.
 fn coverage(summary: &Summary) -> Option<(usize, [u32; 2])> {
-    let with = summary.cells.iter().filter(|cell| cell.vs_baseline.as_ref().is_some_and(|v| v.speedup_ci.is_some()));
+    let with = summary.cells.iter().filter(|cell| cell.vs_baseline.as_ref().is_some_and(has_interval));
     let repetitions: Vec<usize> = with.map(|cell| cell.distinct).filter(|distinct| *distinct > 1).collect();
     let fewest = repetitions.iter().copied().min().filter(|_| repetitions.len() > 1)?;
     COVERAGE.into_iter().find(|(below, _)| fewest < *below).map(|(_, percent)| (fewest, percent))

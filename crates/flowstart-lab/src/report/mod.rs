@@ -129,6 +129,12 @@ fn see_the_rest(plan: &Plan, shown: &[(Cell, u32, Shown)], kept: &mut Kept, prog
     seen.into_iter().for_each(|(cell, rep, seen)| kept.add(cell, rep, seen));
 }
 
+/// The title of a report whose scenario has none.
+fn title(plan: &Plan) -> String {
+    let of = plan.compared().map_or("schemes", |axis| axis.plural);
+    format!("Comparison of {}{of}", if of == "schemes" { "startup " } else { "" })
+}
+
 /// Builds the report. Shown runs of which nothing was `kept` are simulated again on `jobs` threads (0: one per core).
 /// Their number does not affect the report. `progress` is called for each run.
 #[expect(clippy::too_many_arguments, reason = "what a report is made of, of which nothing belongs together")]
@@ -138,7 +144,7 @@ pub fn build(
     summary: &Summary,
     texts: &Texts,
     jobs: usize,
-    method: report::Method,
+    mut method: report::Method,
     mut kept: Kept,
     progress: &(dyn Fn(Again) + Sync),
 ) -> Result<report::Report, ExperimentError> {
@@ -163,20 +169,32 @@ pub fn build(
         let delays = (0..plan.reps.min(MEDIA_REPS)).filter_map(|rep| kept.get(cell, rep)?.media_delays.as_ref());
         delays.flatten().copied().collect::<Vec<f64>>()
     });
-    let runs = examples.iter().filter_map(|one| examples::example(plan, one, &by_cell[one.0.index], &kept)).collect();
+    let own = plan.own_schemes();
+    let mut runs: Vec<_> =
+        examples.iter().filter_map(|one| examples::example(plan, one, &by_cell[one.0.index], &kept)).collect();
+    if !own.is_empty() {
+        // The program that replays runs does not know these schemes, and so not the study.
+        runs.iter_mut().for_each(|run| run.cell.clear());
+        method.notes.push(format!(
+            "{} {} from outside flowstart: only the program that wrote this page can run its cells again.",
+            own.join(", "),
+            if own.len() > 1 { "are schemes" } else { "is a scheme" }
+        ));
+    }
     let entries = cells.iter().zip(causes).zip(media).map(|((cell, causes), media)| {
         let mut entry = cell_input(plan, cell, &summary.cells[cell.index], &by_cell[cell.index]);
         entry.causes = causes;
         // Traces show one connection. Replays of a setting's cells show one repetition, unless it failed.
         let shown = standing[cell.index].middle.filter(|of| has_finished(&by_cell[cell.index], *of));
         entry.replay_rep = shown.or_else(|| median_flow(&by_cell[cell.index])).map(|of| of.rep);
-        entry.replay_rep = entry.replay_rep.filter(|_| plan.sizes[cell.size].value.is_one_connection());
+        let can_replay = plan.sizes[cell.size].value.is_one_connection() && own.is_empty();
+        entry.replay_rep = entry.replay_rep.filter(|_| can_replay);
         entry.samples.media_delay_ms = media;
         entry.curves = [web::curves(plan, cell, &summary.cells[cell.index]), rtt::curves(plan, cell, summary)].concat();
         entry
     });
     Ok(report::Report {
-        title: if texts.title.is_empty() { "Comparison of startup schemes".into() } else { texts.title.clone() },
+        title: if texts.title.is_empty() { title(plan) } else { texts.title.clone() },
         answer: answer::without_transports(plan, summary),
         transports: answer::transports(plan, summary),
         question: Some(texts.question.clone()).filter(|text| !text.is_empty()),
@@ -186,11 +204,15 @@ pub fn build(
         aqms: aqms(plan),
         cells: entries.collect(),
         unexplained: (!explained && !has_web(plan)).then(|| {
-            format!(
-                "Causes are left out of reports with more than {MAX_EXPLAINED} cells; this one has {}. For any of them, write \
-                 explain instead of trace in its replay command; --flow names another flow than the first.",
-                cells.len()
-            )
+            let why = "Causes are left out of reports with more than";
+            let how = match own.is_empty() {
+                true => {
+                    " For any of them, write explain instead of trace in its replay command; --flow names another flow \
+                     than the first."
+                }
+                false => "",
+            };
+            format!("{why} {MAX_EXPLAINED} cells; this one has {}.{how}", cells.len())
         }),
         pairs: paired(plan, &summary.cells),
         published: None,

@@ -1,30 +1,56 @@
-//! Sensing's knowledge of a link before the handshake.
+//! Sensing's knowledge of a link before the handshake, and where it comes from.
 
 use flowstart_core::path::{Hint, PathKnowledge, SavedPath};
+use flowstart_core::sources::{Finding, Sources, Statement, Verdict, name};
 use flowstart_core::time::Duration;
 use flowstart_core::units::Bytes;
 
 use crate::spec::link::Link;
 use crate::spec::transport::Transport;
-use crate::study::plan::Plan;
+use crate::study::plan::{Cell, Plan};
 
 /// Age of the path information that an earlier connection saved.
 const SAVED_AGE: Duration = Duration::from_millis(60_000);
 
 /// Sensing's knowledge of a link before the handshake.
 pub(super) fn knowledge(plan: &Plan, transport: &Transport, link: &Link) -> PathKnowledge {
+    sources(plan, transport, link).knowledge().clone()
+}
+
+/// What sources state of a link before the handshake. All of it is believed.
+fn sources(plan: &Plan, transport: &Transport, link: &Link) -> Sources {
     let profile = &transport.profile;
     let packet = Bytes::new(u64::from(profile.data_wire_size(profile.payload)));
     // An earlier connection was alone on the idle path: its RTT is the mean propagation plus a packet's serialization,
     // and its delivery rate is the link's.
     let cached = link.host_rtt() + link.varies.mean_delay() + link.rate.time_for(packet) * u64::from(link.hops);
-    PathKnowledge {
-        saved: Some(SavedPath { rtt: cached, cwnd: link.rate.amount_in(cached), age: SAVED_AGE }),
-        hint: link.hinted().filter(|_| plan.hint).map(|bandwidth| Hint { bandwidth, technology: link.technology }),
-        interface_rate: Some(link.access_rate),
-        oracle_rate: Some(link.rate),
-        ..PathKnowledge::default()
+    let saved = SavedPath { rtt: cached, cwnd: link.rate.amount_in(cached), age: SAVED_AGE };
+    let mut sources = Sources::default();
+    let mut believe = |source, statement, age| sources.state(source, statement, age, Some(statement), "");
+    believe(name::PATH_STORE, Statement::Saved(saved), Some(SAVED_AGE));
+    believe(name::INTERFACE, Statement::Interface(link.access_rate), None);
+    believe(name::ORACLE, Statement::Oracle(link.rate), None);
+    match link.hinted().filter(|_| plan.hint) {
+        Some(bandwidth) => {
+            believe(name::HINT, Statement::Hint(Hint { bandwidth, technology: link.technology }), None);
+        }
+        None => sources.lack(name::HINT, Verdict::Missing, ""),
     }
+    sources
+}
+
+/// What each source states to the measured flows of a cell, and whether their launch depends on it. It is tried with
+/// the RTT of the empty path. What routers approve, and what concurrent connections leave, only a run shows.
+pub fn at_launch(plan: &Plan, cell: &Cell) -> Vec<Finding> {
+    let (transport, link) = (plan.transport_of(cell), &plan.links[cell.link]);
+    let mut sources = sources(plan, transport, link);
+    let path = sources.knowledge_mut();
+    path.handshake_rtt = Some(link.host_rtt());
+    path.bytes_waiting = plan.sizes[cell.size].value.fixed_size();
+    path.receive_window = Some(transport.profile.first_receive_window());
+    let used = plan.schemes[cell.scheme].on(cell.transport).depends_on(sources.knowledge());
+    sources.launched(&used);
+    sources.findings().to_vec()
 }
 
 #[cfg(test)]
@@ -40,6 +66,25 @@ mod tests {
         let plan = Scenario::from_text(&text).unwrap().plan(Path::new(".")).unwrap();
         let saved = knowledge(&plan, &plan.transports[0], &plan.links[0]).saved.unwrap();
         (saved.rtt, saved.cwnd)
+    }
+
+    #[test]
+    fn a_launch_depends_on_what_its_scheme_senses() {
+        let text = "link = ['lte,hint=20mbit']\nsize = ['2MB']\nreps = 1\n\
+                    scheme = ['slow-start', 'blitzstart', 'careful-resume', 'more-start']";
+        let plan = Scenario::from_text(text).unwrap().plan(Path::new(".")).unwrap();
+        let used = |cell: &Cell| {
+            let findings = at_launch(&plan, cell);
+            assert_eq!(findings.len(), 4, "{findings:?}");
+            let used = findings.into_iter().filter(|one| one.verdict == Verdict::Used);
+            used.map(|one| (one.source, one.stated.unwrap().rate().unwrap().bits_per_sec())).collect::<Vec<_>>()
+        };
+        let used: Vec<_> = plan.cells().iter().map(used).collect();
+        assert_eq!(used[0], []);
+        assert_eq!(used[1], [("hint", 20_000_000)]);
+        assert_eq!(used[2].len(), 1);
+        assert_eq!(used[2][0].0, "path-store");
+        assert_eq!(used[3], [("hint", 20_000_000)], "the client's hint comes before the others");
     }
 
     #[test]

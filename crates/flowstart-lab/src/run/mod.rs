@@ -19,7 +19,7 @@
 mod applications_tests;
 pub mod call;
 pub mod harm;
-mod knowledge;
+pub mod knowledge;
 pub mod media;
 pub mod newcomers;
 pub mod oracle;

@@ -268,6 +268,18 @@ impl Plan {
         })
     }
 
+    /// Names of the schemes from outside this program.
+    pub fn own_schemes(&self) -> Vec<&'static str> {
+        let own = |scheme: &PerTransport<StartupConfig>| match scheme.first() {
+            StartupConfig::Custom(own) => Some(own.name()),
+            _ => None,
+        };
+        let mut names: Vec<_> = self.schemes.iter().filter_map(own).collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
     /// All cells, in the order of results.
     pub fn cells(&self) -> Vec<Cell> {
         self.settings().into_iter().flat_map(|setting| self.cells_of(setting)).collect()

@@ -9,8 +9,8 @@
 //!
 //! | Number | Meaning |
 //! |---|---|
-//! | version | 1. A change of the layout or a new technology increases it |
-//! | technology | 0 unknown, 1 Ethernet, 2 DSL, 3 DOCSIS, 4 Wi-Fi, 5 third-generation cellular, 6 LTE |
+//! | version | 2. A change of the layout or a new technology increases it |
+//! | technology | 0 unknown, 1 Ethernet, 2 DSL, 3 DOCSIS, 4 Wi-Fi, 5 third-generation cellular, 6 LTE, 7 fibre |
 //! | rate | bits per second, [`MIN_RATE`] to [`MAX_RATE`] |
 //! | age | whole seconds since the rate was estimated, rounded up, 0 to [`MAX_AGE`] |
 //!
@@ -27,7 +27,7 @@ use flowstart_core::units::Rate;
 use crate::varint;
 
 /// The version that is written and read.
-pub const VERSION: u64 = 1;
+pub const VERSION: u64 = 2;
 /// Lowest rate that may be hinted, the lowest that the simulator's links may have.
 pub const MIN_RATE: Rate = Rate::from_bits_per_sec(1_000);
 /// Highest rate that may be hinted, the highest `max_hint` of Blitzstart: 10 Tbit/s.
@@ -41,7 +41,7 @@ const SECOND: u64 = 1_000_000_000;
 const MINUTE: u64 = 60 * SECOND;
 
 /// Technologies in the order of their codes.
-const TECHNOLOGIES: [AccessTechnology; 7] = [
+const TECHNOLOGIES: [AccessTechnology; 8] = [
     AccessTechnology::Unknown,
     AccessTechnology::Ethernet,
     AccessTechnology::Dsl,
@@ -49,6 +49,7 @@ const TECHNOLOGIES: [AccessTechnology; 7] = [
     AccessTechnology::Wifi,
     AccessTechnology::ThirdGeneration,
     AccessTechnology::Lte,
+    AccessTechnology::Fibre,
 ];
 
 /// What a client says about its path.
@@ -175,12 +176,12 @@ mod tests {
 
     #[test]
     fn a_hint_of_fifty_megabits_takes_seven_bytes() {
-        // Version 1; DSL is 2; 50,000,000 = 0x02faf080 below 2^30 takes four bytes, marked by 0x80; 59 s is one byte.
-        let bytes = [0x01, 0x02, 0x82, 0xfa, 0xf0, 0x80, 0x3b];
+        // Version 2; DSL is 2; 50,000,000 = 0x02faf080 below 2^30 takes four bytes, marked by 0x80; 59 s is one byte.
+        let bytes = [0x02, 0x02, 0x82, 0xfa, 0xf0, 0x80, 0x3b];
         assert_eq!(hint(50, AccessTechnology::Dsl, 59).encode(), Ok(bytes.to_vec()));
         assert_eq!(decode(&bytes), Ok(hint(50, AccessTechnology::Dsl, 59)));
         // 10 Gbit/s = 0x02540be400 needs eight bytes, marked by 0xc0; 3600 s = 0x0e10 needs two, marked by 0x40.
-        let bytes = [0x01, 0x00, 0xc0, 0x00, 0x00, 0x02, 0x54, 0x0b, 0xe4, 0x00, 0x4e, 0x10];
+        let bytes = [0x02, 0x00, 0xc0, 0x00, 0x00, 0x02, 0x54, 0x0b, 0xe4, 0x00, 0x4e, 0x10];
         assert_eq!(decode(&bytes), Ok(hint(10_000, AccessTechnology::Unknown, 3600)));
     }
 
@@ -197,15 +198,15 @@ mod tests {
         assert_eq!(decode(&good[..6]), Err(HintError::Truncated { found: 6 }));
         assert_eq!(decode(&good[..4]), Err(HintError::Truncated { found: 4 }));
         // A later version may look entirely different.
-        assert_eq!(decode(&[2]), Err(HintError::Version(2)));
-        assert_eq!(decode(&[0, 1, 2, 3]), Err(HintError::Version(0)));
-        // 1 in two bytes.
-        assert_eq!(decode(&[0x40, 0x01, 0x02, 0x82, 0xfa, 0xf0, 0x80, 0x3b]), Err(HintError::NotCanonical(1)));
-        assert_eq!(decode(&[1, 7, 0x82, 0xfa, 0xf0, 0x80, 0]), Err(HintError::Technology(7)));
-        assert_eq!(decode(&[1, 2, 0, 0]), Err(HintError::Rate(0)));
+        assert_eq!(decode(&[3]), Err(HintError::Version(3)));
+        assert_eq!(decode(&[1, 2, 0x82, 0xfa, 0xf0, 0x80, 0]), Err(HintError::Version(1)));
+        // 2 in two bytes.
+        assert_eq!(decode(&[0x40, 0x02, 0x02, 0x82, 0xfa, 0xf0, 0x80, 0x3b]), Err(HintError::NotCanonical(2)));
+        assert_eq!(decode(&[2, 8, 0x82, 0xfa, 0xf0, 0x80, 0]), Err(HintError::Technology(8)));
+        assert_eq!(decode(&[2, 2, 0, 0]), Err(HintError::Rate(0)));
         // 2^62 - 1 is the largest number that QUIC can write.
         let largest = [0xff; 8];
-        assert_eq!(decode(&[&[1, 2], &largest[..], &[0]].concat()), Err(HintError::Rate(varint::MAX)));
+        assert_eq!(decode(&[&[2, 2], &largest[..], &[0]].concat()), Err(HintError::Rate(varint::MAX)));
         assert_eq!(decode(&[&good[..6], &largest[..]].concat()), Err(HintError::Age(varint::MAX)));
         assert_eq!(decode(&[&good[..], &[0]].concat()), Err(HintError::Trailing(1)));
         // A repeated hint is the parameter twice, which the search finds, or this.

@@ -5,13 +5,13 @@ use std::time::Instant;
 use flowstart_core::doubt::Doubt;
 use flowstart_core::needs::Needs;
 use flowstart_core::path::PathKnowledge;
+use flowstart_core::sources::name::CONCURRENT;
 use flowstart_core::sources::{Statement, Verdict};
 use flowstart_core::units::Bytes;
 
 use super::{Membership, Sender};
 
 /// What concurrent connections are called in logs and metrics.
-const CONCURRENT: &str = "concurrent-connections";
 
 impl Sender {
     /// Congestion needs a response, and only a launched controller can give it: the launch uses what is known by now.

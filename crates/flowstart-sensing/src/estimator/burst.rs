@@ -7,7 +7,7 @@
 //!
 //! Differences from the reference: it gives no numbers. The intervals are those of the link layers: DOCSIS 3.0
 //! (MULPI, section 7.2.1) maps of 2 ms, IEEE 802.11 PPDUs of up to 5.484 ms (`aPPDUMaxTime`), LTE subframes of 1 ms (TS
-//! 36.211, section 4), HSDPA subframes of 2 ms (TS 25.211, section 5.3.3). DSL and Ethernet send bit by bit.
+//! 36.211, section 4), HSDPA subframes of 2 ms (TS 25.211, section 5.3.3). DSL, Ethernet and fibre send bit by bit.
 //!
 //! Status: worked examples; its benefit is not measured.
 
@@ -21,7 +21,9 @@ pub const fn interval(technology: AccessTechnology) -> Duration {
         AccessTechnology::Docsis | AccessTechnology::ThirdGeneration => Duration::from_millis(2),
         AccessTechnology::Wifi => Duration::from_micros(5484),
         AccessTechnology::Lte => Duration::from_millis(1),
-        AccessTechnology::Ethernet | AccessTechnology::Dsl | AccessTechnology::Unknown => Duration::ZERO,
+        AccessTechnology::Ethernet | AccessTechnology::Dsl | AccessTechnology::Fibre | AccessTechnology::Unknown => {
+            Duration::ZERO
+        }
     }
 }
 

@@ -31,16 +31,7 @@ const QUESTIONS: usize = 16;
 /// No path is faster, so a source that states more states nonsense.
 const FASTEST: Rate = Rate::from_mbit(1_000_000);
 
-/// What the sources are called in logs and metrics.
-pub(super) mod name {
-    pub(in crate::server) const HINT: &str = "hint";
-    pub(in crate::server) const CLIENT_HINTS: &str = "client-hints";
-    pub(in crate::server) const PATH_STORE: &str = "path-store";
-    pub(in crate::server) const PATH_STATE: &str = "path-state";
-    pub(in crate::server) const ORACLE: &str = "oracle";
-    pub(in crate::server) const INTERFACE: &str = "interface";
-    pub(in crate::server) const APPLICATION: &str = "application";
-}
+pub(super) use flowstart_core::sources::name;
 
 /// Which interface's speed counts.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,9 +4,12 @@ use std::process::ExitCode;
 
 use clap::Args;
 use comfy_table::{CellAlignment, Table, presets};
+use flowstart_core::sources::{Finding, Statement, Verdict};
+use flowstart_lab::run::knowledge::at_launch;
 use flowstart_lab::study::plan::{Cell, Plan};
 use flowstart_lab::trace::explain::Explanation;
 use flowstart_lab::trace::observe::{self, MOST_FLOWS, Shown, Watched};
+use flowstart_quic::qlog::source;
 use flowstart_report::Cause;
 use serde_json::{Map, Value, json};
 
@@ -31,8 +34,9 @@ Examples:
     --from results/table1 --json
 
 Splits the time of one run beyond the physical limit into causes, at the bottleneck, instant by instant. --flow \
-chooses one of several flows. --json prints an object {cell, rep, fct_ms, ideal_fct_ms, causes}; with several schemes \
-it prints an array of them."
+chooses one of several flows. --json prints an object {cell, rep, fct_ms, ideal_fct_ms, causes, sources}; with several \
+schemes it prints an array of them. sources are what is known of the path before the run, by whom, and whether the \
+launch depends on it; what routers approve is not among them."
 )]
 pub(crate) struct Arguments {
     /// Startup schemes; a column for each. With parameters, blitzstart:estimate=1.5. See `flowstart list schemes`. Not
@@ -53,6 +57,8 @@ pub(crate) struct Arguments {
 struct Explained {
     cell: Cell,
     explanation: Option<Explanation>,
+    /// What sources state of the path.
+    sources: Vec<Finding>,
 }
 
 pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
@@ -85,6 +91,7 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
         explained.push(Explained {
             cell,
             explanation: seen.explanations.into_iter().nth(arguments.flow as usize).flatten(),
+            sources: at_launch(&plan, &cell),
         });
     }
     if arguments.json {
@@ -111,16 +118,30 @@ fn object(plan: &Plan, rep: u32, one: &Explained) -> Value {
         "fct_ms": known.map(|explanation| explanation.fct.as_millis_f64()),
         "ideal_fct_ms": known.map(|explanation| explanation.ideal_fct.as_millis_f64()),
         "causes": causes,
+        "sources": one.sources.iter().map(source).collect::<Vec<_>>(),
     })
 }
 
 fn sentence(plan: &Plan, one: &Explained) -> String {
     let scheme = &plan.schemes[one.cell.scheme].text;
     let (size, link) = (plan.carried(&one.cell), &plan.links[one.cell.link].text);
-    match &one.explanation {
+    let end = match &one.explanation {
         Some(explanation) => format!("{scheme} moved {size} over {link} {}", explanation.sentence_end()),
         None => format!("{scheme} did not finish {size} over {link}."),
-    }
+    };
+    format!("{end}{}", depends_on(&one.sources))
+}
+
+/// A sentence about the sources on which the launch depends, if there are any.
+fn depends_on(sources: &[Finding]) -> String {
+    let said = |statement: &Statement| match statement {
+        Statement::Saved(saved) => format!("a window of {} bytes", saved.cwnd.get()),
+        other => other.rate().map_or_else(String::new, |rate| rate.to_string()),
+    };
+    let used = sources.iter().filter(|one| one.verdict == Verdict::Used);
+    let named = |one: &Finding| Some(format!("{} ({})", one.source, said(one.believed.as_ref()?)));
+    let used: Vec<String> = used.filter_map(named).collect();
+    if used.is_empty() { String::new() } else { format!(" Its launch depends on {}.", used.join(" and ")) }
 }
 
 /// A row per cause. For one scheme there are columns of milliseconds and percent, for several schemes a column each.

@@ -248,8 +248,7 @@ pub(crate) fn perform(study: &Study, results: &Results) -> Result<ExitCode, Fail
         study.plan.seed,
         threads(results.jobs)
     );
-    let provenance =
-        Provenance { version: env!("CARGO_PKG_VERSION").to_owned(), command: command_line(), host: host() };
+    let provenance = Provenance::of_this_process("flowstart", env!("CARGO_PKG_VERSION"));
     leaves_nothing_half_written();
     let mut nowhere = ();
     let mut folder = results
@@ -316,15 +315,4 @@ fn report_failures(rows: &[Row]) {
 /// Threads that work, if the user asks for so many.
 fn threads(jobs: usize) -> usize {
     if jobs > 0 { jobs } else { std::thread::available_parallelism().map_or(1, std::num::NonZero::get) }
-}
-
-/// The command as it was given.
-pub(crate) fn command_line() -> Vec<String> {
-    std::iter::once("flowstart".to_owned()).chain(std::env::args().skip(1)).collect()
-}
-
-/// A description of this machine.
-pub(crate) fn host() -> String {
-    let cores = std::thread::available_parallelism().map_or(0, std::num::NonZero::get);
-    format!("{} {}, {cores} cores", std::env::consts::OS, std::env::consts::ARCH)
 }

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Command, Id};
 use flowstart_core::startup::StartupConfig;
+use flowstart_lab::perform::Provenance;
 use flowstart_lab::report;
 use flowstart_lab::results::folder::{self, GrowingFile, MANIFEST};
 use flowstart_lab::results::identity::Identity;
@@ -21,7 +22,7 @@ use flowstart_report::{DataFile, Method};
 use crate::attention::Waiting;
 use crate::command::axes::Axes;
 use crate::command::compare::Setup;
-use crate::command::run::{command_line, host, mixed};
+use crate::command::run::mixed;
 use crate::failure::{FAILED, Failure};
 use crate::interruption::leaves_nothing_half_written;
 use crate::output::print;
@@ -264,12 +265,13 @@ impl Traced<'_> {
 
     /// The page of the runs, and its answer.
     fn page(&self, runs: &[Exported], stems: &[String], folder: &Path) -> Result<(String, Vec<String>), Failure> {
+        let Provenance { version, command, host } = Provenance::of_this_process("flowstart", env!("CARGO_PKG_VERSION"));
         let method = Method {
-            command: command_line().join(" "),
+            command: command.join(" "),
             directory: folder.display().to_string(),
-            version: env!("CARGO_PKG_VERSION").into(),
+            version,
             seed: Some(self.plan.seed),
-            host: host(),
+            host,
             ..Method::default()
         };
         let unwritable = |error| Failure::Other(format!("page: {error}"));

@@ -141,28 +141,42 @@ pub(super) fn best_for_people(plan: &Plan, summary: &Summary, compared: &'static
     let axis = AXES.iter().find(|axis| axis.name() == "aqm" && axis.length(plan) > 1).unwrap_or(compared);
     let texts = axis.texts(plan);
     let clauses = HarmIn::of_people(plan).into_iter().filter_map(|measure| {
-        let values = (0..texts.len()).map(|place| Some(at_worst(plan, summary, measure, axis, place)?.0));
-        let values: Vec<f64> = values.collect::<Option<_>>()?;
+        let met = (0..texts.len()).map(|place| at_worst(plan, summary, measure, axis, place));
+        let (values, cells): (Vec<f64>, Vec<&CellSummary>) = met.collect::<Option<Vec<_>>>()?.into_iter().unzip();
         let (best, worst) = (measure.best(&values)?, measure.worst(&values)?);
         let who = if measure == HarmIn::Score { "conversation" } else { "call" };
         let met = |value: f64| match measure {
             HarmIn::Score => format!("a worst second of {}", in_words(measure, value)),
             _ => format!("{} of its frames not shown", in_words(measure, value)),
         };
+        let named = |wanted: &dyn Fn(usize) -> bool| {
+            let names: Vec<String> =
+                (0..texts.len()).filter(|place| wanted(*place)).map(|place| texts[place].to_owned()).collect();
+            (names.len() > 1, listed(&names))
+        };
         // Values that read the same are named together.
-        let named = |value: f64| {
-            let alike = |own: &f64| in_words(measure, *own) == in_words(measure, value);
-            let names: Vec<_> =
-                texts.iter().zip(&values).filter(|(_, own)| alike(own)).map(|(text, _)| *text).collect();
-            let is_or_are = if names.len() > 1 { "are" } else { "is" };
-            (names.join(" and "), is_or_are)
+        let is_like = |value: f64| {
+            let values = &values;
+            move |place: usize| in_words(measure, values[place]) == in_words(measure, value)
         };
         if in_words(measure, best) == in_words(measure, worst) {
             return Some(format!("for the {who} all {} are alike, with {}", axis.plural, met(best)));
         }
-        let ((best_names, are), (worst_names, _)) = (named(best), named(worst));
+        let ((several, best_names), (_, worst_names)) = (named(&is_like(best)), named(&is_like(worst)));
         let end = in_words(measure, worst);
-        Some(format!("for the {who} {best_names} {are} best, with {} ({end} with {worst_names})", met(best)))
+        let reach = |place: usize| measure.ci95(cells[place]).unwrap_or([values[place]; 2]);
+        let of_best = values.iter().position(|value| *value == best).map(reach)?;
+        let overlaps = |place: usize| reach(place)[0] <= of_best[1] && of_best[0] <= reach(place)[1];
+        if (0..texts.len()).all(overlaps) {
+            let from = format!("{} with {best_names} to {end} with {worst_names}", met(best));
+            return Some(format!("for the {who} no two {} can be told apart, from {from}", axis.plural));
+        }
+        let are = if several { "are" } else { "is" };
+        let unsure = match named(&|place| overlaps(place) && !is_like(best)(place)) {
+            (_, none) if none.is_empty() => String::new(),
+            (_, names) => format!(", which cannot be told from {names}"),
+        };
+        Some(format!("for the {who} {best_names} {are} best, with {} ({end} with {worst_names}){unsure}", met(best)))
     });
     let clauses: Vec<String> = clauses.collect();
     (!clauses.is_empty()).then(|| clauses.join("; "))

@@ -12,7 +12,7 @@
 //! | `quic:recovery_metrics_updated` | the window, the bytes in flight, the RTT or the pacing rate changed: what changed |
 //! | `quic:congestion_state_updated` | startup, recovery and congestion avoidance begin; `trigger`: why startup ended |
 //! | `quic:timer_updated` | a retransmission or probe timer fired |
-//! | `flowstart:launch` | startup launched: `cwnd_bytes`; `pacing_rate_bps` if it sets one; `sources`, empty in a simulation |
+//! | `flowstart:launch` | startup launched: `cwnd_bytes`; `pacing_rate_bps` if it sets one; `sources` with name, value, age and verdict, as far as they are known before the run |
 //! | `flowstart:hint_received` | a real client's hint: `hinted` and `used`, in bit/s, absent if unreadable and not used |
 //! | `flowstart:hint_capped` | the client's hint was out of bounds: `hinted` and `used`, in bit/s |
 //! | `flowstart:variable_updated` | if requested, an inner variable changed: `algorithm` (`startup` or `avoidance`), `variable`, `value`, and `unit` (`bytes`, `Mbit/s`, `ms` or empty) |
@@ -29,6 +29,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use flowstart_core::event::Decision;
+use flowstart_core::sources::Finding;
 use flowstart_core::time::Timestamp;
 use flowstart_core::units::{Bytes, Rate};
 use flowstart_core::variable::Variable;
@@ -48,6 +49,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{lower_headers, title};
+use crate::run::knowledge::at_launch;
 use crate::study::plan::{Cell, Plan};
 use crate::trace::traced::TracedRun;
 
@@ -86,6 +88,8 @@ struct Flow {
     /// Congestion state.
     state: Option<&'static str>,
     metrics: RecoveryMetricsUpdated,
+    /// Where its knowledge of the path comes from.
+    sources: Arc<[Finding]>,
     group: Option<String>,
 }
 
@@ -111,6 +115,7 @@ pub(super) struct Log<W> {
     pub(super) out: W,
     start: Timestamp,
     profile: Arc<Profile>,
+    sources: Arc<[Finding]>,
     /// The measured flows, numbered in order from the first on.
     first: u32,
     flows: Vec<Flow>,
@@ -142,7 +147,8 @@ impl<W: Write> Log<W> {
             },
         };
         write_record(&mut out, &header)?;
-        Ok(Self { out, start, profile, first: u32::MAX, flows: Vec::new() })
+        let sources = at_launch(plan, cell).into();
+        Ok(Self { out, start, profile, sources, first: u32::MAX, flows: Vec::new() })
     }
 
     /// Sets the measured flows, numbered in order.
@@ -154,6 +160,7 @@ impl<W: Write> Log<W> {
             numbers: BTreeMap::new(),
             state: None,
             metrics: RecoveryMetricsUpdated::default(),
+            sources: self.sources.clone(),
             group: several.then(|| format!("flow-{place}")),
         };
         self.first = flows.first().copied().unwrap_or(u32::MAX);
@@ -373,7 +380,7 @@ impl Flow {
             Protocol::Quic => "persistent_congestion",
             Protocol::Tcp => "retransmission_timeout",
         };
-        let events = decision_events(decision, &[], &mut self.state, collapse);
+        let events = decision_events(decision, &self.sources, &mut self.state, collapse);
         events.into_iter().try_for_each(|(name, data)| self.write(time, Extended { name, data }, out))
     }
 }

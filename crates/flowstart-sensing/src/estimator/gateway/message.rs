@@ -174,6 +174,7 @@ pub fn properties(text: &str) -> Result<LinkProperties, AnswerError> {
             Some("Cable" | "X_AVM-DE_Cable") => AccessTechnology::Docsis,
             Some("Ethernet") => AccessTechnology::Ethernet,
             Some("X_AVM-DE_LTE") => AccessTechnology::Lte,
+            Some("X_AVM-DE_Fiber") => AccessTechnology::Fibre,
             Some("X_AVM-DE_UMTS") => AccessTechnology::ThirdGeneration,
             _ => AccessTechnology::Unknown,
         };
