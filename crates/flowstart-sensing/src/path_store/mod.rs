@@ -160,7 +160,7 @@ impl Merge {
     }
 }
 
-/// How long and how many observations a store keeps.
+/// How long and how much a store keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Retention {
@@ -169,15 +169,24 @@ pub struct Retention {
     pub lifetime: Duration,
     /// Observations kept per prefix, the latest ones. Default 32: enough for a percentile, and a record of about 1 KB.
     pub observations: u16,
+    /// Prefixes kept, at least one, because strangers fill a store: the prefix with the oldest latest observation goes
+    /// first. Default 65,536: records of 64 MB, and as many as a provider's /32 of IPv6 has. A Redis server has bounds
+    /// of its own (`maxmemory`) instead.
+    pub prefixes: u32,
 }
 
 impl Default for Retention {
     fn default() -> Self {
-        Self { lifetime: Duration::from_millis(3_600_000), observations: 32 }
+        Self { lifetime: Duration::from_millis(3_600_000), observations: 32, prefixes: 1 << 16 }
     }
 }
 
 impl Retention {
+    /// How many of so many prefixes are too many.
+    fn excess(&self, prefixes: u64) -> u64 {
+        prefixes.saturating_sub(self.prefixes.max(1).into())
+    }
+
     /// Whether an observation made at `at` may be used at `now`. An observation a lifetime ahead may not: a clock was
     /// wrong, and it would outlive all others.
     fn keeps(&self, at: UnixTime, now: UnixTime) -> bool {
@@ -193,6 +202,11 @@ pub struct PathRecord {
 }
 
 impl PathRecord {
+    /// When the latest observation was made.
+    fn latest(&self) -> Option<UnixTime> {
+        self.observations.last().map(|seen| seen.at)
+    }
+
     /// The observations, the latest last.
     pub fn observations(&self) -> &[Observation] {
         &self.observations
@@ -231,7 +245,7 @@ impl PathRecord {
         Some(SavedPath {
             rtt: self.min_rtt()?,
             cwnd: Bytes::new(merge.merged(self.observations.iter().map(|seen| seen.cwnd.get()))?),
-            age: now.since(self.observations.last()?.at),
+            age: now.since(self.latest()?),
         })
     }
 
@@ -414,6 +428,16 @@ pub(crate) mod tests {
         assert_eq!(record.observations().len(), 32);
         assert_eq!(record.observations()[0].at, at(20_008));
         assert_eq!(record.samples(), 40);
+    }
+
+    /// What stores promise that keep two prefixes.
+    pub(crate) fn forgets_the_prefix_that_was_silent_longest(store: &dyn PathStore) {
+        let [first, second, third] = ["192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24"].map(prefix);
+        for (at, one) in [(10, first), (11, second), (12, first), (13, third)] {
+            store.put(one, seen(at, 50, 70_000, 25)).unwrap();
+        }
+        let known = |prefix| store.get(prefix, UnixTime::from_secs(14)).unwrap().is_some();
+        assert_eq!((known(first), known(second), known(third)), (true, false, true));
     }
 
     pub(crate) fn record(observations: &[Observation]) -> PathRecord {
