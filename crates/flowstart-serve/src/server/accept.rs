@@ -106,7 +106,7 @@ impl Shared {
             self.log.tell(&format!("{address}: {error}"));
         }
         let Ok(Ok(connection)) = connected else { return count("failed") };
-        let completed = self.clone().completed(connection.clone(), shaking_hands);
+        let completed = self.clone().completed(connection.clone(), shaking_hands, notes.clone());
         if self.early_data {
             tokio::spawn(completed);
         } else {
@@ -155,9 +155,12 @@ impl Shared {
     }
 
     /// Counts a connection when its handshake is complete, or ends it when the handshake takes too long.
-    async fn completed(self: Arc<Self>, connection: noq::Connection, _shaking_hands: Counted) {
+    async fn completed(self: Arc<Self>, connection: noq::Connection, _shaking_hands: Counted, notes: qlog::Notes) {
         let completed = timeout(self.limits.handshake, connection.authenticated()).await;
         let result = if matches!(completed, Ok(Ok(()))) { "accepted" } else { "failed" };
+        if result == "accepted" {
+            notes.proven();
+        }
         if completed.is_err() {
             connection.close(h3_code(Code::H3_NO_ERROR), b"the handshake took too long");
         }

@@ -116,9 +116,13 @@ pub(crate) struct Arguments {
     /// Packets of all connections stay at 1200 bytes.
     #[arg(long)]
     scone: bool,
-    /// Write a qlog file per connection into this folder.
+    /// Write a qlog file per connection into this folder, once its handshake is complete.
     #[arg(long, value_name = "DIR")]
     qlog: Option<PathBuf>,
+    /// What all files in the folder of --qlog may take, each 4 KB at least, and one of them a tenth of it. Beyond it
+    /// files end with their last whole event, and further connections have none, until files are moved away.
+    #[arg(long, value_name = "BYTES", default_value_t = server::QLOG_LIMIT)]
+    qlog_limit: Bytes,
     /// Answer /metrics (Prometheus) and /kill-switch over HTTP/1.1 here.
     #[arg(long, value_name = "ADDRESS", value_parser = socket_address)]
     metrics: Option<SocketAddr>,
@@ -233,6 +237,13 @@ impl Arguments {
         })
     }
 
+    fn qlog_limit(&self) -> Result<Bytes, Failure> {
+        if self.qlog_limit.get() < 1_000_000 {
+            return Err(refused("qlog-limit", self.qlog_limit, "use 1MB or more"));
+        }
+        Ok(self.qlog_limit)
+    }
+
     fn deadline(&self) -> Result<Option<std::time::Duration>, Failure> {
         let allowed = Duration::from_millis(1)..=Duration::from_millis(86_400_000);
         match self.deadline {
@@ -258,6 +269,7 @@ impl Arguments {
             early_data: self.early_data,
             scone: self.scone,
             qlog: self.qlog.clone(),
+            qlog_limit: self.qlog_limit()?,
             metrics: self.metrics,
             limits,
             warnings: warnings(),
