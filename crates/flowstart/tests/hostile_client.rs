@@ -314,10 +314,72 @@ fn a_malformed_request_is_reset() {
         ("te", "gzip"),
         ("content-length", "-1"),
         ("content-length", "1e3"),
+        // Repeated, those of responses, and of nobody (RFC 9114, section 4.3).
+        (":path", "/generate/2KB"),
+        (":status", "200"),
+        (":protocol", "websocket"),
+        (":unknown", "x"),
+        ("Accept", "*/*"),
     ] {
         assert_eq!(reset(&field(name, value)).map(noq::VarInt::into_inner), Some(H3_MESSAGE_ERROR), "{name}: {value}");
     }
-    server.wait_for("flowstart_requests_total{status=\"400\"} 6");
+    // After a regular field, and with neither scheme nor path, which only CONNECT may leave out.
+    let late = [field("accept", "*/*"), field(":path", "/generate/1KB")].concat();
+    assert_eq!(reset(&late).map(noq::VarInt::into_inner), Some(H3_MESSAGE_ERROR));
+    let bare = [&[1, 14, 0, 0, 0xd1, 0x50, 9][..], b"localhost"].concat();
+    assert_eq!(answer_to(&server, &cert, &bare, true), End::Reset(H3_MESSAGE_ERROR));
+    server.wait_for("flowstart_requests_total{status=\"400\"} 13");
+}
+
+/// How a server ends an answer.
+#[derive(Debug, PartialEq, Eq)]
+enum End {
+    /// As if all of it was sent.
+    Finished,
+    Reset(u64),
+    Closed(u64),
+}
+
+/// How the server ends its answer to this on a request's stream, which ends with it or does not.
+fn answer_to(server: &Server, cert: &str, sent: &[u8], finish: bool) -> End {
+    connected(server, cert, &[], 1 << 20, async |connection| {
+        let (mut stream, mut answer) = connection.open_bi().await.unwrap();
+        stream.write_all(sent).await.unwrap();
+        if finish {
+            stream.finish().unwrap();
+        }
+        match tokio::time::timeout(Duration::from_secs(20), answer.read_to_end(1 << 20)).await.unwrap() {
+            Ok(_) => End::Finished,
+            Err(noq::ReadToEndError::Read(noq::ReadError::Reset(code))) => End::Reset(code.into_inner()),
+            Err(noq::ReadToEndError::Read(noq::ReadError::ConnectionLost(
+                noq::ConnectionError::ApplicationClosed(close),
+            ))) => End::Closed(close.error_code.into_inner()),
+            Err(error) => panic!("{error}"),
+        }
+    })
+    .unwrap()
+}
+
+#[test]
+fn a_head_that_does_not_come_to_its_end_is_no_request() {
+    const H3_FRAME_ERROR: u64 = 0x106;
+    const H3_REQUEST_INCOMPLETE: u64 = 0x10d;
+    let folder = tempfile::tempdir().unwrap();
+    let [cert, key] = certificate(folder.path(), 2090);
+    let server = Server::start(&["--cert", &cert, "--key", &key, "--stall", "300ms"]);
+    // Nothing, and a frame of an unknown type: the stream ends before the message does (RFC 9114, section 4.1).
+    for sent in [&[][..], &[0x21, 1, 9]] {
+        assert_eq!(answer_to(&server, &cert, sent, true), End::Reset(H3_REQUEST_INCOMPLETE), "{sent:?}");
+    }
+    // Within the type, the length and the fields of a frame (RFC 9114, section 7.1).
+    for sent in [&[0x40][..], &[1], &[1, 0x40], &[1, 40], &[1, 40, 0, 0]] {
+        assert_eq!(answer_to(&server, &cert, sent, true), End::Closed(H3_FRAME_ERROR), "{sent:?}");
+    }
+    // What does not go on is given up.
+    for sent in [&[1][..], &[1, 40, 0, 0]] {
+        assert_eq!(answer_to(&server, &cert, sent, false), End::Reset(H3_REQUEST_INCOMPLETE), "{sent:?}");
+    }
+    assert_eq!(answer_to(&server, &cert, &request("/generate/1KB", &[]), true), End::Finished);
 }
 
 /// Asks for `path` on each of these streams, reads nothing, and does something meanwhile.
