@@ -33,9 +33,9 @@ all! {
         netlink interface_speed;
     quic: bandwidth_hint client_hints hint_policy transport_parameters client_hello path_state;
     quick_start: quick_start_option quick_start_router;
-    scone: scone_packet scone_path;
+    scone: scone_packet scone_path scone_datagram scone_batch;
     xcp: congestion_header xcp_router;
-    server: request_path;
+    server: request_path request_stream;
     files: connection_log server_metrics flow_rows reference_table frames;
     queues: queue_discipline queue;
     controller: controller adapter;

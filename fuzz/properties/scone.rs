@@ -1,4 +1,10 @@
-//! SCONE packets, and elements and endpoints that are shown them.
+//! SCONE packets, elements and endpoints that are shown them, and a socket's datagrams that may begin with them.
+
+#[path = "../../crates/flowstart-quic/src/scone/batch.rs"]
+mod batch;
+#[path = "../../crates/flowstart-quic/src/scone/datagram.rs"]
+#[allow(dead_code, reason = "the socket uses all of it")]
+mod datagram;
 
 use flowstart_core::rng::mix;
 use flowstart_core::scone::element::{Config, Element};
@@ -6,6 +12,9 @@ use flowstart_core::scone::endpoint::{Advice, Offers};
 use flowstart_core::scone::wire::{RateSignal, SconePacket, is_indicated, lower};
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::Rate;
+
+use batch::strip;
+use datagram::{Beginning, ID_LENGTH, MAX_ID, beginning, connection_ids};
 
 /// A datagram that may begin with a SCONE packet: what is read is written again, and an element only lowers its signal.
 pub fn scone_packet(data: &[u8]) -> bool {
@@ -47,4 +56,48 @@ pub fn scone_path(data: &[u8]) -> bool {
         assert!(advice.signal(now) <= left, "the lowest counts");
     }
     !packets.is_empty()
+}
+
+/// A datagram from the network: a signal belongs to the packet behind it, and something is left for the stack.
+pub fn scone_datagram(data: &[u8]) -> bool {
+    for length in 0..=MAX_ID {
+        if let Some((destination, source)) = connection_ids(data, length) {
+            assert!(destination.len() + source.len() < data.len());
+        }
+    }
+    match beginning(data) {
+        Beginning::Other => false,
+        Beginning::Signal { signal, destination, length } => {
+            let (packet, rest) = SconePacket::parse(data).expect("a signal is in a whole packet");
+            assert_eq!((packet.signal(), packet.len(), rest), (signal, length, &data[length..]));
+            let behind = connection_ids(rest, ID_LENGTH);
+            assert_eq!(behind, Some((destination, packet.source())));
+            true
+        }
+        Beginning::Malformed { length } => {
+            assert!(length.is_none_or(|length| length < data.len()));
+            true
+        }
+    }
+}
+
+/// How many bytes of a datagram are not for the stack.
+fn before(datagram: &[u8]) -> usize {
+    match beginning(datagram) {
+        Beginning::Other | Beginning::Malformed { length: None } => 0,
+        Beginning::Signal { length, .. } | Beginning::Malformed { length: Some(length) } => length,
+    }
+}
+
+/// A batch from the network, the size of its datagrams first: the stack gets each of them, in their order.
+pub fn scone_batch(data: &[u8]) -> bool {
+    let Some((&stride, datagrams)) = data.split_first() else { return false };
+    let stride = usize::from(stride).max(1);
+    let wanted: Vec<&[u8]> = datagrams.chunks(stride).map(|datagram| &datagram[before(datagram)..]).collect();
+    let mut buffer = datagrams.to_vec();
+    let left = strip(&mut buffer, stride, before);
+    let together = buffer[..left.length].chunks(left.stride.max(1));
+    let got: Vec<&[u8]> = together.chain(left.alone.iter().map(Vec::as_slice)).collect();
+    assert_eq!(got, wanted);
+    datagrams.len() > stride && wanted.iter().any(|datagram| datagram.len() < stride)
 }

@@ -3,11 +3,18 @@
 #[path = "../../crates/flowstart-serve/src/server/content.rs"]
 #[allow(dead_code, reason = "the server uses all of it")]
 mod content;
+#[path = "../../crates/flowstart-serve/src/http3/frames.rs"]
+#[allow(dead_code, reason = "the server uses all of it")]
+mod frames;
+#[path = "../../crates/flowstart-serve/src/http3/head.rs"]
+mod head;
 
 use std::path::{Component, Path};
 
 use super::text;
 use content::{Absent, Content, LARGEST, below};
+use frames::Frames;
+use head::is_malformed;
 
 /// The path of a request.
 pub fn request_path(data: &[u8]) -> bool {
@@ -38,4 +45,17 @@ pub fn request_path(data: &[u8]) -> bool {
         Err(Absent::Unreadable(cause)) => panic!("{cause}"),
     }
     named
+}
+
+/// A request's stream, behind the size of the pieces in which it comes: however it is cut, the same is refused.
+pub fn request_stream(data: &[u8]) -> bool {
+    let Some((&piece, stream)) = data.split_first() else { return false };
+    let whole = Frames::of_request().pass(stream);
+    let mut frames = Frames::of_request();
+    let pieces = stream.chunks(usize::from(piece).max(1)).try_for_each(|piece| frames.pass(piece));
+    assert_eq!(pieces, whole);
+    // A field section behind the size of its first part: what is malformed stays so, whatever follows.
+    let (first, _) = stream.split_at(usize::from(piece).min(stream.len()));
+    assert!(!is_malformed(first) || is_malformed(stream));
+    whole.is_ok()
 }

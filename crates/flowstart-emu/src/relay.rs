@@ -25,8 +25,11 @@ use crate::lane::Lane;
 
 /// Clients at a time; datagrams of further ones are dropped.
 const CLIENTS: usize = 1024;
-/// A client that was silent for so long is forgotten.
-const SILENCE: Duration = Duration::from_millis(60_000);
+/// A client that was silent for so long is forgotten: no sooner than behind a NAT (RFC 4787, section 4.3), because a
+/// client that comes back gets another port towards the server.
+const SILENCE: Duration = Duration::from_millis(120_000);
+/// How often silent clients are looked for.
+const SWEEP: Duration = Duration::from_millis(10_000);
 /// What may be in the relay at a time, whatever the links allow.
 const HELD: Bytes = Bytes::new(256_000_000);
 /// Buffers of the sockets: what arrives while this host does something else.
@@ -142,6 +145,8 @@ pub struct Relay {
     elements: [Option<Element>; 2],
     clients: HashMap<SocketAddr, Client>,
     flows: u32,
+    /// When silent clients were looked for.
+    swept: Timestamp,
     began: Instant,
     /// Clients to whom the server has sent something, and their flows.
     ready: Vec<(SocketAddr, u32)>,
@@ -200,6 +205,7 @@ impl Relay {
             elements: [config.down_advice, config.up_advice].map(|config| config.map(Element::new)),
             clients: HashMap::new(),
             flows: 0,
+            swept: Timestamp::ZERO,
             began: Instant::now(),
             ready: Vec::new(),
             spare: Vec::new(),
@@ -239,8 +245,12 @@ impl Relay {
         Timestamp::from_nanos(u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX))
     }
 
-    /// Sends what has crossed a link by now.
+    /// Sends what has crossed a link by now, and forgets clients that are silent.
     fn advance(&mut self, now: Timestamp) {
+        if now.since(self.swept) >= SWEEP {
+            self.swept = now;
+            self.clients.retain(|_, client| now.since(client.heard) < SILENCE);
+        }
         if let Some(due) = [self.down.next_event(), self.up.next_event()].into_iter().flatten().min() {
             self.told.latest = self.told.latest.max(now.since(due));
         }
@@ -329,10 +339,7 @@ impl Relay {
             return Some(client.flow);
         }
         if self.clients.len() >= CLIENTS {
-            self.clients.retain(|_, client| now.since(client.heard) < SILENCE);
-            if self.clients.len() >= CLIENTS {
-                return None;
-            }
+            return None;
         }
         let any = if self.to.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
         let socket = bound(SocketAddr::new(any, 0)).ok()?;
@@ -372,6 +379,23 @@ mod tests {
             assert_eq!(pass(other), (true, None));
         }
         assert_eq!(signals, Signals { seen: 2, lowered: 1, malformed: 2 });
+    }
+
+    #[test]
+    fn a_client_that_is_silent_is_forgotten_and_others_are_not() {
+        let config = Config::new("127.0.0.1:0".parse().unwrap(), "127.0.0.1:9".parse().unwrap());
+        let mut relay = Relay::bind(&config).unwrap();
+        let seconds = |seconds: u64| Timestamp::from_nanos(seconds * 1_000_000_000);
+        let [silent, alive] = [1, 2].map(|port| SocketAddr::from(([192, 0, 2, 1], port)));
+        let first = relay.client(silent, seconds(1)).unwrap();
+        for second in (1..=130).step_by(3) {
+            relay.advance(seconds(second));
+            relay.client(alive, seconds(second)).unwrap();
+        }
+        // Who was silent for 120 s is forgotten within the next ten.
+        relay.advance(seconds(131));
+        assert_eq!(relay.clients.keys().collect::<Vec<_>>(), [&alive]);
+        assert_ne!(relay.client(silent, seconds(132)), Some(first), "its flow is a new one");
     }
 
     #[test]

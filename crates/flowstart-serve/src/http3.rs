@@ -7,9 +7,11 @@
 //! response has arrived, and a shutdown does not cut off data in flight.
 //!
 //! h3 keeps a frame until all of it is here, and looks at its size afterwards. So what arrives passes [`frames`] first:
-//! a peer that announces a frame beyond the bound loses its connection before anything of the frame is kept.
+//! a peer that announces a frame beyond the bound loses its connection before anything of the frame is kept. A request
+//! whose pseudo-header fields are malformed is reset before h3 sees it, and for h3 it looks as if the peer had done so.
 
 mod frames;
+mod head;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -23,7 +25,7 @@ use http::{HeaderMap, header};
 use noq::{ConnectionError, ReadError, StoppedError, VarInt, WriteError};
 use tokio_util::io::poll_read_buf;
 
-use self::frames::{Frames, TooLarge};
+use self::frames::{Frames, Refused};
 
 /// Bytes of a message's fields (RFC 9114, section 4.2.2); what honest peers send has less than 10 KB. A field counts 32
 /// bytes more than it has, so many empty ones are refused before they are kept.
@@ -179,7 +181,8 @@ pub(crate) struct BidiStream<B> {
 
 impl<B> BidiStream<B> {
     fn new((send, receive): Pair, confirm: bool, connection: noq::Connection) -> Self {
-        Self { send: SendStream::new(send, confirm), receive: RecvStream::two_way(receive, connection) }
+        let frames = if confirm { Frames::of_request() } else { Frames::of_answer() };
+        Self { send: SendStream::new(send, confirm), receive: RecvStream::new(receive, connection, frames) }
     }
 }
 
@@ -214,11 +217,25 @@ impl<B: Buf> quic::SendStream<B> for BidiStream<B> {
     }
 }
 
-impl<B> quic::RecvStream for BidiStream<B> {
+impl<B: Buf> quic::RecvStream for BidiStream<B> {
     type Buf = Bytes;
 
     fn poll_data(&mut self, context: &mut Context<'_>) -> Poll<Result<Option<Bytes>, StreamErrorIncoming>> {
-        self.receive.poll_data(context)
+        let read = ready!(self.receive.poll_data(context));
+        let malformed = Code::H3_MESSAGE_ERROR.value();
+        match read {
+            Err(StreamErrorIncoming::StreamTerminated { error_code }) if error_code == malformed => {
+                // RFC 9114, section 4.1.2.
+                self.receive.stop_sending(malformed);
+                quic::SendStream::reset(&mut self.send, malformed);
+            }
+            Ok(None) if self.send.confirm && self.receive.frames.is_cut_off() => {
+                // RFC 9114, section 7.1. h3 takes a part of a number for nothing.
+                return Poll::Ready(Err(self.receive.close(Code::H3_FRAME_ERROR, b"the stream ends within a frame")));
+            }
+            _ => {}
+        }
+        Poll::Ready(read)
     }
 
     fn stop_sending(&mut self, code: u64) {
@@ -236,6 +253,8 @@ type Acknowledged = Pin<Box<dyn Future<Output = Result<Option<VarInt>, StoppedEr
 pub(crate) struct SendStream<B> {
     stream: noq::SendStream,
     writing: Option<WriteBuf<B>>,
+    /// Something was sent.
+    has_begun: bool,
     /// Finishing waits for the peer.
     confirm: bool,
     finished: Option<Acknowledged>,
@@ -243,7 +262,17 @@ pub(crate) struct SendStream<B> {
 
 impl<B> SendStream<B> {
     fn new(stream: noq::SendStream, confirm: bool) -> Self {
-        Self { stream, writing: None, confirm, finished: None }
+        Self { stream, writing: None, has_begun: false, confirm, finished: None }
+    }
+}
+
+impl<B> Drop for SendStream<B> {
+    /// A peer that has opened a stream does not get its end as if that were an answer (RFC 9114, section 4.1).
+    fn drop(&mut self) {
+        if self.confirm && !self.has_begun {
+            // It may be closed already, for another reason.
+            drop(self.stream.reset(error_code(Code::H3_REQUEST_INCOMPLETE.value())));
+        }
     }
 }
 
@@ -266,6 +295,7 @@ impl<B: Buf> quic::SendStream<B> for SendStream<B> {
             return Err(StreamErrorIncoming::ConnectionErrorIncoming { connection_error });
         }
         self.writing = Some(data.into());
+        self.has_begun = true;
         Ok(())
     }
 
@@ -305,14 +335,20 @@ pub(crate) struct RecvStream {
 }
 
 impl RecvStream {
-    /// Of a request.
-    fn two_way(stream: noq::RecvStream, connection: noq::Connection) -> Self {
-        Self { stream, connection, frames: Frames::of_request(), buffer: BytesMut::new() }
+    /// Consists of these frames.
+    fn new(stream: noq::RecvStream, connection: noq::Connection, frames: Frames) -> Self {
+        Self { stream, connection, frames, buffer: BytesMut::new() }
+    }
+
+    /// Ends the connection for what came on this stream.
+    fn close(&self, code: Code, reason: &[u8]) -> StreamErrorIncoming {
+        self.connection.close(error_code(code.value()), reason);
+        stream_error(ConnectionError::LocallyClosed)
     }
 
     /// Begins with its type (RFC 9114, section 6.2).
     fn one_way(stream: noq::RecvStream, connection: noq::Connection) -> Self {
-        Self { stream, connection, frames: Frames::of_typed_stream(), buffer: BytesMut::new() }
+        Self::new(stream, connection, Frames::of_typed_stream())
     }
 }
 
@@ -329,10 +365,11 @@ impl quic::RecvStream for RecvStream {
             Ok(0) => Ok(None),
             Ok(_) => match self.frames.pass(&self.buffer) {
                 Ok(()) => Ok(Some(self.buffer.split().freeze())),
-                Err(TooLarge) => {
-                    let reason = b"a frame is announced that is too large";
-                    self.connection.close(error_code(Code::H3_EXCESSIVE_LOAD.value()), reason);
-                    Err(stream_error(ConnectionError::LocallyClosed))
+                Err(Refused::Malformed) => {
+                    Err(StreamErrorIncoming::StreamTerminated { error_code: Code::H3_MESSAGE_ERROR.value() })
+                }
+                Err(Refused::TooLarge) => {
+                    Err(self.close(Code::H3_EXCESSIVE_LOAD, b"a frame is announced that is too large"))
                 }
             },
             Err(error) => Err(read_error(error)),

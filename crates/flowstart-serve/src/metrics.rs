@@ -90,6 +90,13 @@ pub(crate) struct Hinted {
     pub(crate) verdict: String,
 }
 
+/// What became of a connection's qlog file that is not whole.
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+pub(crate) struct QlogEnd {
+    /// `left-out`, `cut-off` or `failed`.
+    pub(crate) result: &'static str,
+}
+
 /// A client's report of what its path advises.
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 pub(crate) struct Reported {
@@ -227,6 +234,8 @@ pub(crate) struct Metrics {
     pub(crate) exits: Family<Exit, Counter<u64, AtomicU64>>,
     /// Hints.
     pub(crate) hints: Family<Hinted, Counter<u64, AtomicU64>>,
+    /// Connections whose qlog file is not whole.
+    pub(crate) qlog_ends: Family<QlogEnd, Counter<u64, AtomicU64>>,
     /// SCONE packets that were sent.
     pub(crate) scone_sent: Counter<u64, AtomicU64>,
     /// SCONE packets of clients, whole or damaged, for which nobody asked.
@@ -266,6 +275,7 @@ impl Metrics {
             startup_lost: Family::default(),
             exits: Family::default(),
             hints: Family::default(),
+            qlog_ends: Family::default(),
             scone_sent: Counter::default(),
             scone_unexpected: Counter::default(),
             scone_reports: Family::default(),
@@ -300,6 +310,11 @@ impl Metrics {
         );
         registry.register("startup_exits", "Ends of startup by scheme and reason", metrics.exits.clone());
         registry.register("hints", "Hints of clients by what became of them", metrics.hints.clone());
+        registry.register(
+            "qlog_incomplete",
+            "Connections whose qlog file is left out, cut off or could not be written",
+            metrics.qlog_ends.clone(),
+        );
         registry.register("scone_packets_sent", "SCONE packets sent", metrics.scone_sent.clone());
         registry.register(
             "scone_packets_unexpected",

@@ -8,7 +8,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::process::{Child, Command as Program, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use server::{Server, certificate, connected, field, flowstart, request};
@@ -314,10 +314,72 @@ fn a_malformed_request_is_reset() {
         ("te", "gzip"),
         ("content-length", "-1"),
         ("content-length", "1e3"),
+        // Repeated, those of responses, and of nobody (RFC 9114, section 4.3).
+        (":path", "/generate/2KB"),
+        (":status", "200"),
+        (":protocol", "websocket"),
+        (":unknown", "x"),
+        ("Accept", "*/*"),
     ] {
         assert_eq!(reset(&field(name, value)).map(noq::VarInt::into_inner), Some(H3_MESSAGE_ERROR), "{name}: {value}");
     }
-    server.wait_for("flowstart_requests_total{status=\"400\"} 6");
+    // After a regular field, and with neither scheme nor path, which only CONNECT may leave out.
+    let late = [field("accept", "*/*"), field(":path", "/generate/1KB")].concat();
+    assert_eq!(reset(&late).map(noq::VarInt::into_inner), Some(H3_MESSAGE_ERROR));
+    let bare = [&[1, 14, 0, 0, 0xd1, 0x50, 9][..], b"localhost"].concat();
+    assert_eq!(answer_to(&server, &cert, &bare, true), End::Reset(H3_MESSAGE_ERROR));
+    server.wait_for("flowstart_requests_total{status=\"400\"} 13");
+}
+
+/// How a server ends an answer.
+#[derive(Debug, PartialEq, Eq)]
+enum End {
+    /// As if all of it was sent.
+    Finished,
+    Reset(u64),
+    Closed(u64),
+}
+
+/// How the server ends its answer to this on a request's stream, which ends with it or does not.
+fn answer_to(server: &Server, cert: &str, sent: &[u8], finish: bool) -> End {
+    connected(server, cert, &[], 1 << 20, async |connection| {
+        let (mut stream, mut answer) = connection.open_bi().await.unwrap();
+        stream.write_all(sent).await.unwrap();
+        if finish {
+            stream.finish().unwrap();
+        }
+        match tokio::time::timeout(Duration::from_secs(20), answer.read_to_end(1 << 20)).await.unwrap() {
+            Ok(_) => End::Finished,
+            Err(noq::ReadToEndError::Read(noq::ReadError::Reset(code))) => End::Reset(code.into_inner()),
+            Err(noq::ReadToEndError::Read(noq::ReadError::ConnectionLost(
+                noq::ConnectionError::ApplicationClosed(close),
+            ))) => End::Closed(close.error_code.into_inner()),
+            Err(error) => panic!("{error}"),
+        }
+    })
+    .unwrap()
+}
+
+#[test]
+fn a_head_that_does_not_come_to_its_end_is_no_request() {
+    const H3_FRAME_ERROR: u64 = 0x106;
+    const H3_REQUEST_INCOMPLETE: u64 = 0x10d;
+    let folder = tempfile::tempdir().unwrap();
+    let [cert, key] = certificate(folder.path(), 2090);
+    let server = Server::start(&["--cert", &cert, "--key", &key, "--stall", "300ms"]);
+    // Nothing, and a frame of an unknown type: the stream ends before the message does (RFC 9114, section 4.1).
+    for sent in [&[][..], &[0x21, 1, 9]] {
+        assert_eq!(answer_to(&server, &cert, sent, true), End::Reset(H3_REQUEST_INCOMPLETE), "{sent:?}");
+    }
+    // Within the type, the length and the fields of a frame (RFC 9114, section 7.1).
+    for sent in [&[0x40][..], &[1], &[1, 0x40], &[1, 40], &[1, 40, 0, 0]] {
+        assert_eq!(answer_to(&server, &cert, sent, true), End::Closed(H3_FRAME_ERROR), "{sent:?}");
+    }
+    // What does not go on is given up.
+    for sent in [&[1][..], &[1, 40, 0, 0]] {
+        assert_eq!(answer_to(&server, &cert, sent, false), End::Reset(H3_REQUEST_INCOMPLETE), "{sent:?}");
+    }
+    assert_eq!(answer_to(&server, &cert, &request("/generate/1KB", &[]), true), End::Finished);
 }
 
 /// Asks for `path` on each of these streams, reads nothing, and does something meanwhile.
@@ -505,4 +567,98 @@ fn a_client_that_moves_gets_no_second_launch() {
         assert!(log.contains(&format!("\"frame_type\":\"{frame}\"")), "{frame} is not in the log");
     }
     assert_eq!(log.matches("flowstart:launch").count(), 1);
+}
+
+/// Takes packets until there are no more, and hands each on when `due` says.
+fn hand_on(
+    mut receive: impl FnMut(&mut [u8]) -> std::io::Result<usize> + Send + 'static,
+    mut due: impl FnMut() -> Instant + Send + 'static,
+    mut send: impl FnMut(&[u8]) + Send + 'static,
+) {
+    let (queue, delayed) = std::sync::mpsc::channel::<(Instant, Vec<u8>)>();
+    std::thread::spawn(move || {
+        let mut packet = [0; 2000];
+        while let Ok(length) = receive(&mut packet) {
+            drop(queue.send((due(), packet[..length].to_vec())));
+        }
+    });
+    std::thread::spawn(move || {
+        for (due, packet) in delayed {
+            std::thread::sleep(due.saturating_duration_since(Instant::now()));
+            send(&packet);
+        }
+    });
+}
+
+/// A path of this delay from the server. After its first packet, all packets of the client are held until `held` is
+/// over, and later none, so the handshake looks as if it took so long. Where clients connect.
+fn lying_path(server: &Server, delay: Duration, held: Duration) -> String {
+    let server: SocketAddr = server.url.strip_prefix("https://").unwrap().parse().unwrap();
+    let socket = || Arc::new(UdpSocket::bind("127.0.0.1:0").unwrap());
+    let (near, far, client) = (socket(), socket(), Arc::<OnceLock<SocketAddr>>::default());
+    nix::sys::socket::setsockopt(&*far, nix::sys::socket::sockopt::RcvBuf, &(4 << 20)).unwrap();
+    let address = near.local_addr().unwrap().to_string();
+    let (from_client, known, to_server) = (near.clone(), client.clone(), far.clone());
+    let mut until = None;
+    hand_on(
+        move |packet| {
+            let (length, from) = from_client.recv_from(packet)?;
+            known.get_or_init(|| from);
+            Ok(length)
+        },
+        move || {
+            let now = Instant::now();
+            until.replace(until.unwrap_or(now + held)).map_or(now, |until| until.max(now))
+        },
+        move |packet| drop(to_server.send_to(packet, server)),
+    );
+    hand_on(
+        move |packet| far.recv(packet),
+        move || Instant::now() + delay,
+        move |packet| drop(near.send_to(packet, client.get().unwrap())),
+    );
+    address
+}
+
+#[test]
+fn a_client_whose_handshake_looks_long_gets_no_more_than_the_cap() {
+    let logs = tempfile::tempdir().unwrap();
+    let options = ["--startup", "blitzstart", "--hint-policy", "cap:rate=10mbit"];
+    let server = Server::self_signed(&[&options[..], &["--qlog", logs.path().to_str().unwrap()]].concat());
+    // Below the first timeout of a probe, so that the server repeats nothing.
+    let path = lying_path(&server, Duration::from_millis(40), Duration::from_millis(700));
+    let url = format!("https://{path}/generate/2MB");
+    flowstart().args(["get", "--insecure", "--json", "--hint", "rate=10mbit", &url]).assert().success();
+    server.wait_for("flowstart_connections_active 0");
+    assert!(server.end().0.success());
+    let log = std::fs::read_dir(logs.path()).unwrap().next().unwrap().unwrap().path();
+    let log = std::fs::read_to_string(log).unwrap();
+    let (mut launch, mut sent, mut smallest, mut checked) = (None, 0, f64::INFINITY, 0);
+    for record in log.split('\u{1e}').skip(1) {
+        let Value::Object(event) = serde_json::from_str(record).unwrap() else { panic!("{record}") };
+        let (Some(name), data) = (event.get("name"), &event.get("data").unwrap_or(&Value::Null)) else { continue };
+        let time = event["time"].as_f64().unwrap();
+        match name.as_str().unwrap() {
+            "flowstart:launch" => launch = Some((time, data["cwnd_bytes"].as_u64().unwrap())),
+            "quic:packet_sent" if launch.is_some() => sent += data["header"]["length"].as_u64().unwrap_or(1200),
+            "quic:recovery_metrics_updated" => {
+                smallest = data["min_rtt"].as_f64().map_or(smallest, |rtt| rtt.min(smallest));
+                let (Some((launched, _)), Some(window)) = (launch, data["congestion_window"].as_u64()) else {
+                    continue;
+                };
+                // 10 Mbit/s are 1250 bytes in a millisecond.
+                let borne_out = (smallest * 1250.0) as u64;
+                if smallest < 300.0 {
+                    assert!(window <= borne_out + sent + 1200, "{window} after {sent}, {smallest} ms");
+                    checked += 1;
+                } else {
+                    assert!(sent <= ((time - launched) * 1250.0) as u64 + 30_000, "{sent} at {time}, {launched}");
+                }
+            }
+            _ => {}
+        }
+    }
+    // The lie was believed, and then it was not.
+    let launched = launch.map(|(_, window)| window);
+    assert!(launched > Some(600_000) && smallest >= 40.0 && checked > 2, "{launched:?}, {smallest} ms, {checked}");
 }

@@ -15,6 +15,7 @@ use flowstart_core::scone::endpoint::Offers;
 use flowstart_core::scone::wire::{INDICATION, SconePacket};
 use flowstart_core::time::Timestamp;
 
+use super::batch::strip;
 use super::datagram::{connection_ids, is_long, is_version_negotiation};
 use super::peers::{Clients, Servers, since};
 
@@ -62,32 +63,14 @@ impl Socket {
 
     /// Removes the SCONE packets of a batch of datagrams.
     fn strip(&mut self, buffer: &mut [u8], meta: &mut RecvMeta) {
-        let (whole, stride) = (meta.len.min(buffer.len()), meta.stride.max(1));
-        let (mut read, mut written, mut holds) = (0, 0, false);
-        // Size of the datagrams that stay, and whether one that is shorter has ended them.
-        let (mut size, mut ended) = (None, false);
-        while read < whole {
-            let end = (read + stride).min(whole);
-            let start = read + self.end.receive(meta.addr, &buffer[read..end]);
-            let length = end - start;
-            read = end;
-            let first = *size.get_or_insert(length);
-            if holds || ended || length > first {
-                holds = true;
-                let mut alone = *meta;
-                (alone.len, alone.stride) = (length, length);
-                self.held.push_back((alone, buffer[start..end].to_vec()));
-                continue;
-            }
-            ended = length < first;
-            if start != written {
-                buffer.copy_within(start..end, written);
-            }
-            written += length;
+        let (whole, end) = (meta.len.min(buffer.len()), &self.end);
+        let left = strip(&mut buffer[..whole], meta.stride, |datagram| end.receive(meta.addr, datagram));
+        for bytes in left.alone {
+            let mut alone = *meta;
+            (alone.len, alone.stride) = (bytes.len(), bytes.len());
+            self.held.push_back((alone, bytes));
         }
-        if let Some(size) = size {
-            (meta.len, meta.stride) = (written, size);
-        }
+        (meta.len, meta.stride) = (left.length, left.stride);
     }
 
     /// Hands out what was held back.

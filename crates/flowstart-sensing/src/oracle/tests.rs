@@ -82,7 +82,7 @@ fn client(server: &str, bound_ms: u64) -> OracleClient {
 }
 
 fn filled() -> Arc<dyn PathStore> {
-    let store = MemoryStore::new(Retention::default(), 100);
+    let store = MemoryStore::new(Retention::default());
     store.put(prefix("192.0.2.0/24"), seen(1000, 50, 70_000, 25)).unwrap();
     store.put(prefix("2001:db8:1::/48"), seen(1000, 10, 20_000, 5)).unwrap();
     Arc::new(store)

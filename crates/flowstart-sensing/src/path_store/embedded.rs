@@ -19,7 +19,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use ipnet::IpNet;
-use redb::{ConcurrencyMode, Database, ReadableDatabase, ReadableTable, TableDefinition, TableError, TableHandle};
+use redb::{
+    ConcurrencyMode, Database, ReadableDatabase, ReadableTable, ReadableTableMetadata, Table, TableDefinition,
+    TableError, TableHandle,
+};
 
 use super::record::{self, DecodeError};
 use super::{Observation, PathRecord, PathStore, Prefix, Retention, StoreError, UnixTime};
@@ -32,6 +35,8 @@ const FACTS: TableDefinition<'static, &str, u64> = TableDefinition::new("flowsta
 const LAYOUT: &str = "layout";
 /// The current layout. A change that earlier programs cannot read increases it.
 const LAYOUT_VERSION: u64 = 1;
+/// The part of the prefixes that a full store forgets at a time, because finding the oldest means reading all of them.
+const FORGOTTEN_PART: u64 = 16;
 /// Memory for pages. Records are small and few are hot; redb's default is 1 GiB.
 const CACHE_BYTES: usize = 8 << 20;
 
@@ -271,6 +276,30 @@ fn refused<E: Into<redb::Error>>(error: E) -> StoreError {
     StoreError::Database(Box::new(error.into()))
 }
 
+/// Forgets the prefixes that were silent longest if there are too many, and says how many those were. Records that only
+/// another version can read stay.
+fn make_room(records: &mut Table<'_, &str, &[u8]>, retention: &Retention) -> Result<u64, StoreError> {
+    let excess = retention.excess(records.len().map_err(refused)?);
+    if excess == 0 {
+        return Ok(0);
+    }
+    let mut known = Vec::new();
+    for entry in records.iter().map_err(refused)? {
+        let (key, bytes) = entry.map_err(refused)?;
+        match record::decode(bytes.value()) {
+            Ok(record) => known.push((record.latest(), key.value().to_owned())),
+            Err(DecodeError::Version(_)) => {}
+            Err(_) => known.push((None, key.value().to_owned())),
+        }
+    }
+    known.sort_unstable();
+    let forgotten = (excess + u64::from(retention.prefixes) / FORGOTTEN_PART).min(known.len() as u64);
+    for (_, key) in known.iter().take(forgotten as usize) {
+        records.remove(key.as_str()).map_err(refused)?;
+    }
+    Ok(forgotten)
+}
+
 fn unreadable(prefix: &str, cause: DecodeError) -> StoreError {
     StoreError::Record { prefix: prefix.into(), cause }
 }
@@ -302,6 +331,7 @@ impl PathStore for EmbeddedStore {
                     };
                 record.add(observation, &self.retention);
                 records.insert(key.as_str(), record::encode(&record).as_slice()).map_err(refused)?;
+                make_room(&mut records, &self.retention)?;
             }
             writing.commit().map_err(refused)
         })
@@ -334,6 +364,7 @@ impl PathStore for EmbeddedStore {
                 for (key, bytes) in shrunk {
                     records.insert(key.as_str(), bytes.as_slice()).map_err(refused)?;
                 }
+                forgotten += make_room(&mut records, &self.retention)?;
             }
             writing.commit().map_err(refused)?;
             Ok(forgotten)
@@ -347,7 +378,7 @@ mod tests {
 
     use proptest::prelude::*;
 
-    use super::super::tests::{keeps_the_contract, prefix, seen};
+    use super::super::tests::{forgets_the_prefix_that_was_silent_longest, keeps_the_contract, prefix, seen};
     use super::*;
 
     fn open(path: &Path) -> EmbeddedStore {
@@ -376,6 +407,53 @@ mod tests {
     fn a_file_keeps_the_contract() {
         let folder = tempfile::tempdir().unwrap();
         keeps_the_contract(&open(&folder.path().join("paths")));
+    }
+
+    #[test]
+    fn a_full_file_forgets_the_prefixes_that_were_silent_longest() {
+        let folder = tempfile::tempdir().unwrap();
+        let few = |prefixes| Retention { prefixes, ..Retention::default() };
+        let (store, _) = open_or_none(&folder.path().join("two"), few(2));
+        forgets_the_prefix_that_was_silent_longest(&store.unwrap());
+
+        // A full store of 64 forgets a sixteenth more than it has to.
+        let (store, _) = open_or_none(&folder.path().join("more"), few(64));
+        let store = store.unwrap();
+        let put = |third: u64| store.put(prefix(&format!("192.0.{third}.0/24")), seen(third, 50, 70_000, 25)).unwrap();
+        let kept = || store.records(UnixTime::from_secs(100)).unwrap().len();
+        (0..64).for_each(put);
+        assert_eq!(kept(), 64);
+        put(64);
+        assert_eq!(kept(), 60);
+        let known = |third| store.get(prefix(&format!("192.0.{third}.0/24")), UnixTime::from_secs(100)).unwrap();
+        assert!((0..5).all(|third| known(third).is_none()) && (5..65).all(|third| known(third).is_some()));
+    }
+
+    #[test]
+    fn a_file_with_more_prefixes_than_are_kept_loses_the_oldest() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("paths");
+        let store = open(&path);
+        for third in 0..10 {
+            store.put(prefix(&format!("192.0.{third}.0/24")), seen(1000 + third, 50, 70_000, 25)).unwrap();
+        }
+        store
+            .with(|database| {
+                let writing = database.begin_write().unwrap();
+                writing.open_table(RECORDS).unwrap().insert("192.0.99.0/24", [9u8].as_slice()).unwrap();
+                writing.open_table(RECORDS).unwrap().insert("192.0.98.0/24", [1u8, 1].as_slice()).unwrap();
+                writing.commit().map_err(refused)
+            })
+            .unwrap();
+        drop(store);
+        let now = UnixTime::from_secs(1010);
+        let (store, _) = open_or_none(&path, Retention { prefixes: 4, ..Retention::default() });
+        let store = store.unwrap();
+        // The damaged one goes as expired, seven as too many; the one of a later version is not touched, and counts.
+        assert_eq!(store.expire(now).unwrap(), 8);
+        let known = |third| store.get(prefix(&format!("192.0.{third}.0/24")), now).is_ok_and(|known| known.is_some());
+        assert_eq!((0..10).filter(|third| known(*third)).collect::<Vec<_>>(), [7, 8, 9]);
+        assert!(matches!(store.get(prefix("192.0.99.0/24"), now), Err(StoreError::Record { .. })));
     }
 
     #[test]

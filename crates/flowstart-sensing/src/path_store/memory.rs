@@ -4,8 +4,7 @@
 //! failure is a lock that a panicking thread left behind. A server also uses this store when the file of its
 //! [`embedded`](super::embedded) store cannot be used.
 //!
-//! Differences from the reference: those of [`path_store`](super). At most `prefixes` are kept, because strangers fill
-//! this map. The prefix with the oldest latest observation goes first.
+//! Differences from the reference: those of [`path_store`](super).
 //!
 //! Status: the contract of all stores.
 
@@ -18,14 +17,13 @@ use super::{Observation, PathRecord, PathStore, Prefix, Retention, StoreError, U
 #[derive(Debug)]
 pub struct MemoryStore {
     retention: Retention,
-    prefixes: usize,
     records: Mutex<BTreeMap<Prefix, PathRecord>>,
 }
 
 impl MemoryStore {
-    /// An empty store of at most `prefixes` prefixes, at least one.
-    pub fn new(retention: Retention, prefixes: usize) -> Self {
-        Self { retention, prefixes: prefixes.max(1), records: Mutex::default() }
+    /// An empty store.
+    pub fn new(retention: Retention) -> Self {
+        Self { retention, records: Mutex::default() }
     }
 
     fn records(&self) -> Result<MutexGuard<'_, BTreeMap<Prefix, PathRecord>>, StoreError> {
@@ -40,9 +38,8 @@ impl PathStore for MemoryStore {
 
     fn put(&self, prefix: Prefix, observation: Observation) -> Result<(), StoreError> {
         let mut records = self.records()?;
-        if records.len() >= self.prefixes && !records.contains_key(&prefix) {
-            let latest = |record: &PathRecord| record.observations.last().map(|seen| seen.at);
-            let oldest = records.iter().min_by_key(|(_, record)| latest(record)).map(|(prefix, _)| *prefix);
+        if self.retention.excess(records.len() as u64 + 1) > 0 && !records.contains_key(&prefix) {
+            let oldest = records.iter().min_by_key(|(_, record)| record.latest()).map(|(prefix, _)| *prefix);
             if let Some(oldest) = oldest {
                 records.remove(&oldest);
             }
@@ -64,23 +61,13 @@ impl PathStore for MemoryStore {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{keeps_the_contract, prefix, seen};
+    use super::super::tests::{forgets_the_prefix_that_was_silent_longest, keeps_the_contract};
     use super::*;
 
     #[test]
     fn memory_keeps_the_contract() {
-        keeps_the_contract(&MemoryStore::new(Retention::default(), 1000));
-    }
-
-    #[test]
-    fn a_full_store_forgets_the_prefix_that_was_silent_longest() {
-        let store = MemoryStore::new(Retention::default(), 2);
-        let [first, second, third] = ["192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24"].map(prefix);
-        store.put(first, seen(10, 50, 70_000, 25)).unwrap();
-        store.put(second, seen(11, 50, 70_000, 25)).unwrap();
-        store.put(first, seen(12, 50, 70_000, 25)).unwrap();
-        store.put(third, seen(13, 50, 70_000, 25)).unwrap();
-        let known = |prefix| store.get(prefix, UnixTime::from_secs(14)).unwrap().is_some();
-        assert_eq!((known(first), known(second), known(third)), (true, false, true));
+        keeps_the_contract(&MemoryStore::new(Retention::default()));
+        let few = Retention { prefixes: 2, ..Retention::default() };
+        forgets_the_prefix_that_was_silent_longest(&MemoryStore::new(few));
     }
 }

@@ -160,7 +160,7 @@ impl Merge {
     }
 }
 
-/// How long and how many observations a store keeps.
+/// How long and how much a store keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Retention {
@@ -169,15 +169,24 @@ pub struct Retention {
     pub lifetime: Duration,
     /// Observations kept per prefix, the latest ones. Default 32: enough for a percentile, and a record of about 1 KB.
     pub observations: u16,
+    /// Prefixes kept, at least one, because strangers fill a store: the prefix with the oldest latest observation goes
+    /// first. Default 65,536: records of 64 MB, and as many as a provider's /32 of IPv6 has. A Redis server has bounds
+    /// of its own (`maxmemory`) instead.
+    pub prefixes: u32,
 }
 
 impl Default for Retention {
     fn default() -> Self {
-        Self { lifetime: Duration::from_millis(3_600_000), observations: 32 }
+        Self { lifetime: Duration::from_millis(3_600_000), observations: 32, prefixes: 1 << 16 }
     }
 }
 
 impl Retention {
+    /// How many of so many prefixes are too many.
+    fn excess(&self, prefixes: u64) -> u64 {
+        prefixes.saturating_sub(self.prefixes.max(1).into())
+    }
+
     /// Whether an observation made at `at` may be used at `now`. An observation a lifetime ahead may not: a clock was
     /// wrong, and it would outlive all others.
     fn keeps(&self, at: UnixTime, now: UnixTime) -> bool {
@@ -193,6 +202,11 @@ pub struct PathRecord {
 }
 
 impl PathRecord {
+    /// When the latest observation was made.
+    fn latest(&self) -> Option<UnixTime> {
+        self.observations.last().map(|seen| seen.at)
+    }
+
     /// The observations, the latest last.
     pub fn observations(&self) -> &[Observation] {
         &self.observations
@@ -231,7 +245,7 @@ impl PathRecord {
         Some(SavedPath {
             rtt: self.min_rtt()?,
             cwnd: Bytes::new(merge.merged(self.observations.iter().map(|seen| seen.cwnd.get()))?),
-            age: now.since(self.observations.last()?.at),
+            age: now.since(self.latest()?),
         })
     }
 
@@ -357,125 +371,4 @@ pub trait PathStore: Send + Sync {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
-    use super::*;
-
-    pub(crate) fn prefix(text: &str) -> Prefix {
-        Prefix::from(text.parse::<IpNet>().unwrap())
-    }
-
-    pub(crate) fn seen(at: u64, rtt_ms: u64, cwnd: u64, mbit: u64) -> Observation {
-        Observation {
-            at: UnixTime::from_secs(at),
-            min_rtt: Duration::from_millis(rtt_ms),
-            cwnd: Bytes::new(cwnd),
-            rate: Rate::from_mbit(mbit),
-        }
-    }
-
-    /// What every store promises, at the default retention.
-    pub(crate) fn keeps_the_contract(store: &dyn PathStore) {
-        let (here, there) = (prefix("192.0.2.0/24"), prefix("2001:db8::/48"));
-        let at = UnixTime::from_secs;
-        assert_eq!(store.get(here, at(1000)).unwrap(), None, "a new store knows nothing");
-
-        store.put(here, seen(1000, 50, 70_000, 25)).unwrap();
-        store.put(here, seen(1010, 40, 90_000, 30)).unwrap();
-        store.put(there, seen(1000, 10, 20_000, 5)).unwrap();
-        let record = store.get(here, at(1020)).unwrap().unwrap();
-        assert_eq!(record.observations(), [seen(1000, 50, 70_000, 25), seen(1010, 40, 90_000, 30)]);
-        assert_eq!(record.samples(), 2);
-
-        // A report that arrives late takes its place in time.
-        store.put(here, seen(1005, 60, 80_000, 20)).unwrap();
-        let record = store.get(here, at(1020)).unwrap().unwrap();
-        assert_eq!(record.observations().iter().map(|one| one.at.as_secs()).collect::<Vec<_>>(), [1000, 1005, 1010]);
-
-        // Life is 3600 s: at 4600 the first is gone, at 4610 all are.
-        assert_eq!(store.get(here, at(4604)).unwrap().unwrap().observations().len(), 2);
-        assert_eq!(store.get(here, at(4610)).unwrap(), None);
-        assert_eq!(store.expire(at(4605)).unwrap(), 1, "the other prefix has nothing left, this one has");
-        assert_eq!(store.get(here, at(4605)).unwrap().unwrap().observations().len(), 1);
-        assert_eq!(store.get(there, at(1000)).unwrap(), None, "what was forgotten does not come back");
-        assert_eq!(store.expire(at(4610)).unwrap(), 1);
-        assert_eq!(store.expire(at(4610)).unwrap(), 0);
-
-        // A clock that is far ahead does no lasting harm.
-        store.put(here, seen(9_000_000, 50, 1, 25)).unwrap();
-        store.put(here, seen(9_000, 50, 1000, 25)).unwrap();
-        assert_eq!(store.get(here, at(9_000)).unwrap().unwrap().observations(), [seen(9_000, 50, 1000, 25)]);
-        assert_eq!(store.expire(at(12_600)).unwrap(), 1);
-
-        // The latest 32 stay, and every one was counted.
-        for second in 0..40 {
-            store.put(here, seen(20_000 + second, 50, 1000 + second, 25)).unwrap();
-        }
-        let record = store.get(here, at(20_040)).unwrap().unwrap();
-        assert_eq!(record.observations().len(), 32);
-        assert_eq!(record.observations()[0].at, at(20_008));
-        assert_eq!(record.samples(), 40);
-    }
-
-    pub(crate) fn record(observations: &[Observation]) -> PathRecord {
-        let mut record = PathRecord::default();
-        for one in observations {
-            record.add(*one, &Retention::default());
-        }
-        record
-    }
-
-    #[test]
-    fn addresses_fall_into_their_default_or_longest_configured_prefix() {
-        let mut prefixes = Prefixes::default();
-        let of = |prefixes: &Prefixes, address: &str| prefixes.prefix_of(address.parse().unwrap()).to_string();
-        assert_eq!(of(&prefixes, "192.0.2.77"), "192.0.2.0/24");
-        assert_eq!(of(&prefixes, "2001:db8:1:2::3"), "2001:db8:1::/48");
-        assert_eq!(of(&prefixes, "::ffff:192.0.2.77"), "192.0.2.0/24", "a mapped address is the IPv4 address");
-        prefixes.networks = ["192.0.0.0/16", "192.0.2.64/26"].map(|text| text.parse().unwrap()).to_vec();
-        assert_eq!(of(&prefixes, "192.0.2.77"), "192.0.2.64/26");
-        assert_eq!(of(&prefixes, "192.0.2.7"), "192.0.0.0/16", "a configured network wins over the default");
-        assert!(Prefixes { ipv4_bits: 33, ..Prefixes::default() }.validate().is_err());
-        let whole = Prefixes { ipv4_bits: 255, ..Prefixes::default() };
-        assert_eq!(of(&whole, "192.0.2.7"), "192.0.2.7/32", "what was not validated is still harmless");
-    }
-
-    #[test]
-    fn observations_merge_as_asked_but_the_rtt_is_the_smallest() {
-        let record = record(&[seen(0, 50, 40_000, 10), seen(1, 40, 80_000, 20), seen(2, 60, 120_000, 40)]);
-        let now = UnixTime::from_secs(12);
-        let latest = record.saved_path(Merge::MostRecent, now).unwrap();
-        assert_eq!((latest.rtt, latest.cwnd), (Duration::from_millis(40), Bytes::new(120_000)));
-        assert_eq!(latest.age, Duration::from_secs(10.0));
-        // 40,000; 0.75 * 40,000 + 0.25 * 80,000 = 50,000; 0.75 * 50,000 + 0.25 * 120,000 = 67,500.
-        let average = record.saved_path(Merge::Ewma { weight: 0.25 }, now).unwrap();
-        assert_eq!(average.cwnd, Bytes::new(67_500));
-        // 10; 12.5; 19.375 Mbit/s.
-        assert_eq!(record.rate(Merge::Ewma { weight: 0.25 }), Some(Rate::from_bits_per_sec(19_375_000)));
-        assert_eq!(PathRecord::default().saved_path(Merge::MostRecent, now), None);
-    }
-
-    #[test]
-    fn the_learned_initial_window_is_a_percentile_within_its_bounds() {
-        let windows = |list: &[u64]| record(&list.iter().map(|cwnd| seen(0, 50, *cwnd, 10)).collect::<Vec<_>>());
-        let median = InitialWindow::default();
-        assert_eq!(median.window(&windows(&[20_000, 30_000])), None, "two connections are too few");
-        // Sorted 20, 40, 60 KB: rank ceil(0.5 * 3) = 2.
-        assert_eq!(median.window(&windows(&[60_000, 20_000, 40_000])), Some(Bytes::new(40_000)));
-        assert_eq!(median.window(&windows(&[1000, 1000, 1000])), Some(Bytes::new(14_720)));
-        assert_eq!(median.window(&windows(&[9_000_000, 9_000_000, 9_000_000])), Some(Bytes::new(146_000)));
-        // Of four, the 25th percentile is the first.
-        let careful = InitialWindow { percentile: 25.0, ..median };
-        assert_eq!(careful.window(&windows(&[60_000, 20_000, 40_000, 80_000])), Some(Bytes::new(20_000)));
-        let extreme = |percentile| InitialWindow { percentile, ..median }.window(&windows(&[20_000, 30_000, 40_000]));
-        assert_eq!((extreme(0.0), extreme(100.0)), (Some(Bytes::new(20_000)), Some(Bytes::new(40_000))));
-        assert!(InitialWindow { percentile: f64::NAN, ..median }.validate().is_err());
-        assert!(InitialWindow { least: Bytes::new(2), most: Bytes::new(1), ..median }.validate().is_err());
-    }
-
-    #[test]
-    fn a_clock_that_was_set_back_does_not_lose_observations() {
-        let record = record(&[seen(1000, 50, 40_000, 10)]);
-        let kept = record.at(UnixTime::from_secs(10), &Retention::default()).unwrap();
-        assert_eq!(kept.saved_path(Merge::MostRecent, UnixTime::from_secs(10)).unwrap().age, Duration::ZERO);
-    }
-}
+pub(crate) mod tests;

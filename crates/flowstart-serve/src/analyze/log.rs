@@ -2,7 +2,7 @@
 //!
 //! The file is a sequence of JSON texts (RFC 7464) as `flowstart serve --qlog` writes it: besides the standard events
 //! it names the connection's scheme (`flowstart:connection`) and its answers (`flowstart:answered`). A file whose
-//! writer was killed ends within a record; everything before it counts.
+//! writer was killed may end within a record; everything before it counts.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};

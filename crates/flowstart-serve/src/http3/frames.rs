@@ -1,21 +1,33 @@
-//! Where frames begin in an incoming stream, and how large they claim to be (RFC 9114, section 7.1).
+//! Where frames begin in an incoming stream, how large they claim to be (RFC 9114, section 7.1), and whether the head
+//! of a request is well-formed.
+
+use super::head::is_malformed;
 
 /// Largest frame besides those of content, which pass piece by piece.
 pub(super) const LARGEST: u64 = 64 << 10;
 /// Frames of content (RFC 9114, section 7.2.1).
 const DATA: u64 = 0;
+/// Frames of fields (RFC 9114, section 7.2.2).
+const HEADERS: u64 = 1;
 /// Streams of control frames (RFC 9114, section 6.2.1).
 const CONTROL: u64 = 0;
 
-/// A frame claims to be larger than [`LARGEST`].
+/// What does not pass.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct TooLarge;
+pub(super) enum Refused {
+    /// A frame claims to be larger than [`LARGEST`].
+    TooLarge,
+    /// The pseudo-header fields of a request make it malformed.
+    Malformed,
+}
 
 /// Follows one stream.
 #[derive(Debug)]
 pub(super) struct Frames {
     place: Place,
     number: Number,
+    /// What is here of the field section of a request that has not come to its end; `None`: nobody asks for it.
+    section: Option<Vec<u8>>,
 }
 
 /// What the next byte belongs to.
@@ -29,6 +41,8 @@ enum Place {
     Length { of: u64 },
     /// The payload of a frame, of which this much is missing.
     Payload { left: u64 },
+    /// The field section of a request, of which this much is missing.
+    Section { left: u64 },
     /// A stream without frames.
     Frameless,
 }
@@ -55,18 +69,32 @@ impl Number {
 }
 
 impl Frames {
-    /// A stream that consists of frames.
+    /// The stream of an answer, which consists of frames.
+    pub(super) fn of_answer() -> Self {
+        Self { place: Place::Type, number: Number::default(), section: None }
+    }
+
+    /// The stream of a request, whose first HEADERS frame is looked into.
     pub(super) fn of_request() -> Self {
-        Self { place: Place::Type, number: Number::default() }
+        Self { section: Some(Vec::new()), ..Self::of_answer() }
     }
 
     /// A stream whose type comes first. Only control streams consist of frames.
     pub(super) fn of_typed_stream() -> Self {
-        Self { place: Place::StreamType, number: Number::default() }
+        Self { place: Place::StreamType, ..Self::of_answer() }
+    }
+
+    /// Whether a stream that ends here ends within a frame.
+    pub(super) fn is_cut_off(&self) -> bool {
+        match self.place {
+            Place::Type => self.number.left > 0,
+            Place::Length { .. } | Place::Payload { .. } | Place::Section { .. } => true,
+            Place::StreamType | Place::Frameless => false,
+        }
     }
 
     /// The next bytes of the stream.
-    pub(super) fn pass(&mut self, mut bytes: &[u8]) -> Result<(), TooLarge> {
+    pub(super) fn pass(&mut self, mut bytes: &[u8]) -> Result<(), Refused> {
         while let Some((&first, rest)) = bytes.split_first() {
             match self.place {
                 Place::Frameless => return Ok(()),
@@ -77,16 +105,33 @@ impl Frames {
                     bytes = after;
                     continue;
                 }
+                Place::Section { left } => {
+                    let here = left.min(bytes.len() as u64);
+                    let (section, after) = bytes.split_at(here as usize);
+                    bytes = after;
+                    self.place = Place::Section { left: left - here };
+                    self.section.get_or_insert_default().extend_from_slice(section);
+                    if here == left {
+                        self.place = Place::Type;
+                        if self.section.take().is_some_and(|section| is_malformed(&section)) {
+                            return Err(Refused::Malformed);
+                        }
+                    }
+                    continue;
+                }
                 Place::StreamType | Place::Type | Place::Length { .. } => bytes = rest,
             }
             let Some(number) = self.number.push(first) else { continue };
             self.place = match self.place {
                 Place::StreamType if number == CONTROL => Place::Type,
                 Place::Type => Place::Length { of: number },
-                Place::Length { of } if of != DATA && number > LARGEST => return Err(TooLarge),
+                Place::Length { of } if of != DATA && number > LARGEST => return Err(Refused::TooLarge),
                 Place::Length { .. } if number == 0 => Place::Type,
+                Place::Length { of: HEADERS } if self.section.is_some() => Place::Section { left: number },
                 Place::Length { .. } => Place::Payload { left: number },
-                Place::StreamType | Place::Payload { .. } | Place::Frameless => Place::Frameless,
+                Place::StreamType | Place::Payload { .. } | Place::Section { .. } | Place::Frameless => {
+                    Place::Frameless
+                }
             };
         }
         Ok(())
@@ -114,12 +159,48 @@ mod tests {
             let mut frames = if of_request { Frames::of_request() } else { Frames::of_typed_stream() };
             let before = if of_request { vec![] } else { vec![0] };
             let announced = [before, number(kind, 0), number(1 << 40, 3)].concat();
-            assert_eq!(frames.pass(&announced), Err(TooLarge), "{kind}");
+            assert_eq!(frames.pass(&announced), Err(Refused::TooLarge), "{kind}");
         }
         let content = [number(0, 0), number(1 << 40, 3), vec![1; 9]].concat();
         assert_eq!(Frames::of_request().pass(&content), Ok(()));
         // A stream of QPACK's instructions has no frames.
         assert_eq!(Frames::of_typed_stream().pass(&[2, 1, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff]), Ok(()));
+    }
+
+    /// A request for `/` whose `:path` comes this often, and what follows it.
+    fn request(paths: usize) -> Vec<u8> {
+        let section = [&[0, 0, 0xd1, 0xd7][..], &[0xc1].repeat(paths)].concat();
+        [&[0x21, 1, 9][..], &[1, section.len() as u8], &section, &[0, 2, 7, 7]].concat()
+    }
+
+    #[test]
+    fn the_first_fields_of_a_request_are_looked_into() {
+        for piece in 1..20 {
+            let pass = |mut frames: Frames, stream: &[u8]| stream.chunks(piece).try_for_each(|part| frames.pass(part));
+            assert_eq!(pass(Frames::of_request(), &request(1)), Ok(()));
+            assert_eq!(pass(Frames::of_request(), &request(2)), Err(Refused::Malformed));
+            assert_eq!(pass(Frames::of_answer(), &request(2)), Ok(()));
+            // The second ones are trailers.
+            assert_eq!(pass(Frames::of_request(), &[request(1), request(2)].concat()), Ok(()));
+        }
+    }
+
+    #[test]
+    fn only_between_frames_a_stream_may_end() {
+        let stream = request(1);
+        let ends: Vec<_> = (0..=stream.len())
+            .filter(|length| {
+                let mut frames = Frames::of_request();
+                frames.pass(&stream[..*length]).unwrap();
+                !frames.is_cut_off()
+            })
+            .collect();
+        // Before, after three bytes of an unknown frame, after the fields, after the content.
+        assert_eq!(ends, [0, 3, stream.len() - 4, stream.len()]);
+        // The type of a stream in two bytes (RFC 9114, section 6.2).
+        let mut typed = Frames::of_typed_stream();
+        typed.pass(&[0x40]).unwrap();
+        assert!(!typed.is_cut_off());
     }
 
     proptest! {

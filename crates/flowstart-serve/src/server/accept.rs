@@ -106,7 +106,7 @@ impl Shared {
             self.log.tell(&format!("{address}: {error}"));
         }
         let Ok(Ok(connection)) = connected else { return count("failed") };
-        let completed = self.clone().completed(connection.clone(), shaking_hands);
+        let completed = self.clone().completed(connection.clone(), shaking_hands, notes.clone());
         if self.early_data {
             tokio::spawn(completed);
         } else {
@@ -155,9 +155,12 @@ impl Shared {
     }
 
     /// Counts a connection when its handshake is complete, or ends it when the handshake takes too long.
-    async fn completed(self: Arc<Self>, connection: noq::Connection, _shaking_hands: Counted) {
+    async fn completed(self: Arc<Self>, connection: noq::Connection, _shaking_hands: Counted, notes: qlog::Notes) {
         let completed = timeout(self.limits.handshake, connection.authenticated()).await;
         let result = if matches!(completed, Ok(Ok(()))) { "accepted" } else { "failed" };
+        if result == "accepted" {
+            notes.proven();
+        }
         if completed.is_err() {
             connection.close(h3_code(Code::H3_NO_ERROR), b"the handshake took too long");
         }
@@ -189,5 +192,61 @@ impl Shared {
         let mut config = self.config.clone();
         config.transport_config(Arc::new(transport));
         session::accept_config(&config, scheme.factory(), flow, receiver)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use flowstart_core::avoidance::{AvoidanceConfig, cubic};
+    use futures_util::FutureExt;
+    use noq::crypto::rustls::QuicClientConfig;
+
+    use super::*;
+    use crate::H3;
+    use crate::endpoint;
+    use crate::server::{Config, Limits, RECEIVE_WINDOW, Schemes, Server};
+    use crate::tls::{Certificate, Trust};
+    use crate::warnings::Warnings;
+
+    /// Streams that a client may open at once.
+    async fn streams(server: &Server) -> usize {
+        let tls = QuicClientConfig::try_from(Trust::Anyone.config(&[H3]).unwrap()).unwrap();
+        let client = noq::Endpoint::client("127.0.0.1:0".parse().unwrap()).unwrap();
+        let config = noq::ClientConfig::new(Arc::new(tls));
+        let connection = client.connect_with(config, server.address(), "localhost").unwrap().await.unwrap();
+        let mut open = Vec::new();
+        while let Some(stream) = connection.open_bi().now_or_never() {
+            open.push(stream.unwrap());
+        }
+        open.len()
+    }
+
+    #[tokio::test]
+    async fn qlog_changes_no_limit_of_the_transport() {
+        let folder = tempfile::tempdir().unwrap();
+        let plain = || Scheme::plain(&AvoidanceConfig::Cubic(cubic::Config::default())).unwrap();
+        let scheme = plain();
+        // Without the last field, which says whether there is qlog.
+        let limits = |transport: &noq::TransportConfig| {
+            let text = format!("{transport:?}");
+            text.split_once(", qlog_factory").unwrap().0.to_owned()
+        };
+        let wanted = limits(&endpoint::transport(&scheme, Limits::default().connection_memory, RECEIVE_WINDOW));
+        for limit in ["max_concurrent_bidi_streams: 128", "receive_window: 262144", "send_window: 32000000"] {
+            assert!(wanted.contains(limit), "{limit} is not in {wanted}");
+        }
+        for qlog in [None, Some(folder.path().to_owned())] {
+            let tls = Certificate::SelfSigned.config(&[H3], &Warnings::default()).unwrap();
+            let config = Config { qlog: qlog.clone(), ..Config::new(tls, Schemes::new(plain(), plain())) };
+            let server = Server::start(config).await.unwrap();
+            let flow = Flow::waiting(PathKnowledge::default());
+            let remote = "192.0.2.1:443".parse().unwrap();
+            let config = server.shared.config_for(&scheme, &flow, remote, Arc::default(), qlog::Notes::default());
+            assert_eq!(limits(&config.transport), wanted, "{qlog:?}");
+            tokio::select! {
+                open = streams(&server) => assert_eq!(open, 128, "{qlog:?}"),
+                () = server.run(std::future::pending()) => panic!("the server ended"),
+            }
+        }
     }
 }

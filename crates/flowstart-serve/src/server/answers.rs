@@ -13,7 +13,7 @@ use flowstart_quic::Flow;
 use flowstart_quic::hint::BandwidthHint;
 use flowstart_quic::hint::policy::Grant;
 use futures_util::FutureExt;
-use h3::error::Code;
+use h3::error::{Code, StreamError};
 use h3::server::RequestStream;
 use http::{Method, Request, Response, StatusCode, header};
 use noq::PathId;
@@ -85,8 +85,8 @@ type Answer = RequestStream<http3::BidiStream<Chunk>, Chunk>;
 /// An answer ended early, by the peer or its network. The connection's end says why.
 struct Cut;
 
-impl From<h3::error::StreamError> for Cut {
-    fn from(_: h3::error::StreamError) -> Self {
+impl From<StreamError> for Cut {
+    fn from(_: StreamError) -> Self {
         Self
     }
 }
@@ -99,7 +99,8 @@ fn malformed(request: &Request<()>) -> Option<&'static str> {
         let wrong = [
             ("te", fields.get(header::TE).is_some_and(|accepted| accepted != "trailers")),
             ("content-length", http3::content_length(fields).is_err()),
-            (":scheme", scheme.is_some_and(|scheme| scheme != "https")),
+            // CONNECT alone has none (RFC 9114, section 4.4).
+            (":scheme", scheme.map_or(request.method() != Method::CONNECT, |scheme| scheme != "https")),
             (":authority", authority.is_some_and(|authority| authority.as_str().contains('@'))),
         ];
         wrong.into_iter().find(|(_, is_wrong)| *is_wrong).map(|(name, _)| name)
@@ -166,8 +167,10 @@ impl Client {
                         answers.spawn(async move {
                             // What is left of a request that does not come to its end goes with its stream.
                             let head = timeout(client.server.limits.stall, resolver.resolve_request()).await;
-                            if let Ok(Ok((request, stream))) = head {
-                                drop(client.answer(&request, stream).await);
+                            match head {
+                                Ok(Ok((request, stream))) => drop(client.answer(&request, stream).await),
+                                Ok(Err(error)) => client.refuse_head(&error),
+                                Err(_) => {}
                             }
                         });
                     }
@@ -192,11 +195,33 @@ impl Client {
         while answers.join_next().await.is_some() {}
     }
 
+    /// A request without a head that can be answered; its stream is reset.
+    fn refuse_head(&self, error: &StreamError) {
+        match error {
+            StreamError::RemoteTerminate { code: Code::H3_MESSAGE_ERROR, .. } => {
+                self.count_malformed("its pseudo-header fields");
+            }
+            StreamError::StreamError { code: Code::H3_MESSAGE_ERROR, .. } => self.count_malformed("its fields"),
+            _ => {}
+        }
+    }
+
+    fn count_malformed(&self, cause: &str) {
+        self.count(StatusCode::BAD_REQUEST);
+        self.server.log.tell(&format!("{}: a malformed request: {cause}", self.address));
+    }
+
     async fn answer(&self, request: &Request<()>, mut stream: Answer) -> Result<(), Cut> {
         let began = Instant::now();
         let early = self.is_early(request);
         if early {
             self.server.metrics.early.inc();
+        }
+        if let Some(cause) = malformed(request) {
+            // RFC 9114, section 4.1.2.
+            self.count_malformed(cause);
+            stream.stop_stream(Code::H3_MESSAGE_ERROR);
+            return Err(Cut);
         }
         if !matches!(*request.method(), Method::GET | Method::HEAD) {
             if early {
@@ -205,13 +230,6 @@ impl Client {
             }
             let allowed = [(header::ALLOW, "GET, HEAD")];
             return self.refuse(stream, StatusCode::METHOD_NOT_ALLOWED, "use GET or HEAD", &allowed).await;
-        }
-        if let Some(cause) = malformed(request) {
-            // RFC 9114, section 4.1.2.
-            self.count(StatusCode::BAD_REQUEST);
-            self.server.log.tell(&format!("{}: a malformed request: {cause}", self.address));
-            stream.stop_stream(Code::H3_MESSAGE_ERROR);
-            return Err(Cut);
         }
         self.take_client_hints(request);
         self.server.take_advice(request.headers(), self.advised.as_ref(), &self.flow, self.address);
@@ -319,7 +337,7 @@ impl Client {
     }
 
     /// What a client that reads ends soon.
-    async fn in_time(&self, sent: impl Future<Output = Result<(), h3::error::StreamError>>) -> Result<(), Cut> {
+    async fn in_time(&self, sent: impl Future<Output = Result<(), StreamError>>) -> Result<(), Cut> {
         Ok(timeout(self.server.limits.stall, sent).await.map_err(|_| Cut)??)
     }
 

@@ -71,6 +71,9 @@ use crate::warnings::Warnings;
 const RECEIVE_WINDOW: Bytes = Bytes::new(256 << 10);
 /// Address tokens that a connection gives its client for the next ones.
 const TOKENS: u32 = 2;
+/// What qlog files take together unless [`Config`] says otherwise: the beginnings of ten long transfers, or of some
+/// ten thousand short ones.
+pub const QLOG_LIMIT: Bytes = Bytes::new(1_000_000_000);
 /// Sessions that may be resumed: two per connection, of a few hundred bytes each.
 const SESSIONS: usize = 20_000;
 
@@ -104,6 +107,8 @@ pub struct Config {
     pub scone: bool,
     /// The folder for a qlog file per connection.
     pub qlog: Option<PathBuf>,
+    /// What all files in this folder may take, and one of them a tenth of it.
+    pub qlog_limit: Bytes,
     /// Where `/metrics` and `/kill-switch` are answered over HTTP/1.1.
     pub metrics: Option<SocketAddr>,
     /// What it allows.
@@ -129,6 +134,7 @@ impl Config {
             early_data: false,
             scone: false,
             qlog: None,
+            qlog_limit: QLOG_LIMIT,
             metrics: None,
             limits: Limits::default(),
             warnings: Warnings::default(),
@@ -223,13 +229,16 @@ impl Server {
     pub async fn start(config: Config) -> Result<Self, ServerError> {
         sources::check(&config)?;
         let known = SourcesOfServer::new(&config, &config.warnings).map_err(ServerError::Source)?;
-        let Config { listen, mut tls, schemes, root, path_state_key, early_data, limits, warnings, .. } = config;
+        let Config { listen, mut tls, schemes, root, path_state_key, early_data, limits, warnings, qlog_limit, .. } =
+            config;
         let content = Content::new(root.as_deref()).map_err(|cause| {
             let root = root.unwrap_or_default();
             ServerError::Root { root, cause }
         })?;
+        let metrics = Arc::new(Metrics::new());
         let folder = |folder: PathBuf| {
-            qlog::Folder::new(&folder, warnings.clone()).map_err(|cause| ServerError::Qlog { folder, cause })
+            qlog::Folder::new(&folder, qlog_limit, warnings.clone(), metrics.clone())
+                .map_err(|cause| ServerError::Qlog { folder, cause })
         };
         let qlog = config.qlog.map(folder).transpose()?;
         let key = |file: PathBuf| Seal::new(&file).map_err(|problem| ServerError::PathStateKey { file, problem });
@@ -265,7 +274,7 @@ impl Server {
             transport,
             content,
             policy: Policy::new(schemes),
-            metrics: Metrics::new(),
+            metrics,
             limits,
             of_prefix: limits.of_prefix.map(|most| Arc::new(PrefixLimit::new(most))),
             rate: limits.rate.map(RateLimit::new),

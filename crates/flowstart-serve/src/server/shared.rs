@@ -36,7 +36,7 @@ pub(super) struct Shared {
     /// Which scheme a connection gets.
     pub(super) policy: Policy,
     /// What it counts.
-    pub(super) metrics: Metrics,
+    pub(super) metrics: Arc<Metrics>,
     /// What it allows.
     pub(super) limits: Limits,
     /// Connections per prefix.

@@ -28,7 +28,9 @@ Clients send to the address of --listen as if it were the server. What the serve
 what clients send crosses the way back (up_rate, up_buffer). Both are the links of compare and run, in real time, \
 without privileges; `flowstart list links` and `list link-options` say what there is. Datagrams count with the headers \
 of IP and UDP. Hosts are the real ones, so keys about hosts, routers and hints are refused. ECN is not marked: an AQM \
-drops. With scone=RATE the link is also an element that advises this rate in SCONE packets to clients. SIGINT and SIGTERM end the relay, which then says what it counted.")]
+drops. A client that was silent for two minutes is forgotten; when it comes back, it looks to the server as if it had \
+moved. With scone=RATE the link is also an element that advises this rate in SCONE packets to clients. SIGINT and \
+SIGTERM end the relay, which then says what it counted.")]
 pub(crate) struct Arguments {
     /// The link: a preset, a preset with keys, or keys (list links, list link-options).
     #[arg(long)]

@@ -92,7 +92,8 @@ pub(crate) struct Arguments {
     /// How long connections start with plain slow start after that.
     #[arg(long, value_name = "TIME", default_value_t = Duration::from_millis(300_000))]
     launch_recovery: Duration,
-    /// Remember paths in this file, or on a server `redis://HOST`, and use them in schemes.
+    /// Remember paths in this file, or on a server `redis://HOST`, and use them in schemes. A file keeps 65536 prefixes
+    /// for an hour each.
     #[arg(long, value_name = "FILE")]
     path_store: Option<String>,
     /// Let clients that accept trailers (`flowstart get --path-state`) keep their path state, sealed with the 32 bytes
@@ -116,9 +117,13 @@ pub(crate) struct Arguments {
     /// Packets of all connections stay at 1200 bytes.
     #[arg(long)]
     scone: bool,
-    /// Write a qlog file per connection into this folder.
+    /// Write a qlog file per connection into this folder, once its handshake is complete.
     #[arg(long, value_name = "DIR")]
     qlog: Option<PathBuf>,
+    /// What all files in the folder of --qlog may take, each 4 KB at least, and one of them a tenth of it. Beyond it
+    /// files end with their last whole event, and further connections have none, until files are moved away.
+    #[arg(long, value_name = "BYTES", default_value_t = server::QLOG_LIMIT)]
+    qlog_limit: Bytes,
     /// Answer /metrics (Prometheus) and /kill-switch over HTTP/1.1 here.
     #[arg(long, value_name = "ADDRESS", value_parser = socket_address)]
     metrics: Option<SocketAddr>,
@@ -233,6 +238,13 @@ impl Arguments {
         })
     }
 
+    fn qlog_limit(&self) -> Result<Bytes, Failure> {
+        if self.qlog_limit.get() < 1_000_000 {
+            return Err(refused("qlog-limit", self.qlog_limit, "use 1MB or more"));
+        }
+        Ok(self.qlog_limit)
+    }
+
     fn deadline(&self) -> Result<Option<std::time::Duration>, Failure> {
         let allowed = Duration::from_millis(1)..=Duration::from_millis(86_400_000);
         match self.deadline {
@@ -258,6 +270,7 @@ impl Arguments {
             early_data: self.early_data,
             scone: self.scone,
             qlog: self.qlog.clone(),
+            qlog_limit: self.qlog_limit()?,
             metrics: self.metrics,
             limits,
             warnings: warnings(),

@@ -213,6 +213,19 @@ pub(crate) fn certificate(folder: &Path, year: i32) -> [String; 2] {
     files
 }
 
+/// TLS of a client that trusts this certificate.
+pub(crate) fn trusting(cert: &str) -> session::ClientConfig {
+    let mut roots = rustls::RootCertStore::empty();
+    roots.add(CertificateDer::from_pem_file(cert).unwrap()).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let tls = rustls::ClientConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[&rustls::version::TLS13])
+        .unwrap();
+    let mut tls = tls.with_root_certificates(roots).with_no_client_auth();
+    tls.alpn_protocols = vec![b"h3".to_vec()];
+    session::ClientConfig::new(tls).unwrap()
+}
+
 /// Connects to the server with these bytes behind the transport parameters and this window for each stream, and does
 /// something with the connection.
 pub(crate) fn connected<T>(
@@ -222,16 +235,18 @@ pub(crate) fn connected<T>(
     window: u32,
     act: impl AsyncFnOnce(&noq::Connection) -> T,
 ) -> Result<T, noq::ConnectionError> {
-    let mut roots = rustls::RootCertStore::empty();
-    roots.add(CertificateDer::from_pem_file(cert).unwrap()).unwrap();
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let tls = rustls::ClientConfig::builder_with_provider(provider)
-        .with_protocol_versions(&[&rustls::version::TLS13])
-        .unwrap();
-    let mut tls = tls.with_root_certificates(roots).with_no_client_auth();
-    tls.alpn_protocols = vec![b"h3".to_vec()];
-    let session = session::ClientConfig::new(tls).unwrap().with_encoded_parameters(encoded.to_vec());
-    let mut config = noq::ClientConfig::new(Arc::new(session));
+    let session = trusting(cert).with_encoded_parameters(encoded.to_vec());
+    connected_by(server, Arc::new(session), window, act)
+}
+
+/// As [`connected`], with TLS of any make.
+pub(crate) fn connected_by<T>(
+    server: &Server,
+    tls: Arc<dyn noq_proto::crypto::ClientConfig>,
+    window: u32,
+    act: impl AsyncFnOnce(&noq::Connection) -> T,
+) -> Result<T, noq::ConnectionError> {
+    let mut config = noq::ClientConfig::new(tls);
     let mut transport = noq::TransportConfig::default();
     // Nothing ends for silence.
     transport.keep_alive_interval(Some(Duration::from_millis(50))).stream_receive_window(window.into());
