@@ -11,8 +11,6 @@ use flowstart_core::units::Bytes;
 
 use super::{Membership, Sender};
 
-/// What concurrent connections are called in logs and metrics.
-
 impl Sender {
     /// Congestion needs a response, and only a launched controller can give it: the launch uses what is known by now.
     pub(super) fn launch_into_congestion(&mut self) {
