@@ -100,7 +100,7 @@ impl Shared {
         }
         let said: Arc<Mutex<Option<Said>>> = Arc::default();
         let notes = qlog::Notes::default();
-        let config = self.clone().config_for(scheme, &flow, remote, said.clone(), notes.clone());
+        let config = self.config_for(scheme, &flow, remote, said.clone(), notes.clone());
         let heard = tokio::spawn(self.sources.clone().ask(address));
         let connected = match incoming.accept_with(config) {
             Ok(connecting) => timeout(self.limits.handshake, self.connected(connecting)).await,
@@ -172,7 +172,7 @@ impl Shared {
     /// The configuration of one connection; `said` gets the content of the client's first message, `notes` go into its
     /// qlog file.
     fn config_for(
-        self: Arc<Self>,
+        self: &Arc<Self>,
         scheme: &Scheme,
         flow: &Arc<Flow>,
         remote: SocketAddr,
