@@ -349,3 +349,26 @@ fn what_sockets_cannot_do_is_refused_with_what_is_allowed() {
         of_server(&["quick-start:encoding=linear", "--quick-start"], "encoding is exponential");
     }
 }
+
+#[test]
+fn many_connections_each_have_their_own_request_beside_scone() {
+    if !may_ask() {
+        return;
+    }
+    let server = Server::self_signed(&["--startup", "quick-start", "--quick-start", "--scone", "--early-data"]);
+    let link = "rate=100mbit,rtt=20ms,buffer=1s,quick_start=approve-all,scone=1";
+    let relay = Relay::start(&server.url, &["relay", "--link", link]);
+    let both = ["--quick-start", "--scone"];
+    let told = got(&relay.address, "/generate/100KB", &[&both[..], &["--connections", "8"]].concat());
+    assert_eq!((&told["failed"], &told["advised"]), (&0.into(), &8.into()), "{told}");
+    assert_eq!((responses(&server, "approved"), server.metric("flowstart_quick_start_requests_sent_total")), (8, 8));
+    // A request in a client's first packet comes before the server's request to the routers.
+    let url = format!("https://{}/generate/100KB", relay.address);
+    let mut again = flowstart();
+    again.args(["get", "--insecure", "--json", "--repeat", "2", &url]).args(both);
+    let output = again.assert().success().get_output().stdout.clone();
+    let told: Vec<Value> =
+        String::from_utf8(output).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!((&told[1]["early_data"], &told[1]["bytes"]), (&"accepted".into(), &100_000.into()), "{told:?}");
+    assert_eq!((responses(&server, "approved"), responses(&server, "none")), (9, 1));
+}

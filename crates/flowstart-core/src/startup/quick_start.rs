@@ -89,11 +89,7 @@ pub enum Reports {
 impl Reports {
     /// The rate to report when this much was approved; `None`: nothing is reported.
     pub fn rate(self, approved: Option<Rate>) -> Option<Rate> {
-        match self {
-            Self::Approved => approved,
-            Self::Always => Some(approved.unwrap_or(Rate::ZERO)),
-            Self::Never => None,
-        }
+        approved.or((self == Self::Always).then_some(Rate::ZERO)).filter(|_| self != Self::Never)
     }
 }
 

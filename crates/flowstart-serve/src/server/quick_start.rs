@@ -6,7 +6,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Mutex;
 
-use flowstart_core::quick_start::host::Known;
+use flowstart_core::quick_start::host::{Known, Refusal};
 use flowstart_core::quick_start::rate::RateEncoding;
 use flowstart_core::rng::Substream;
 use flowstart_core::sources::{Statement, Verdict};
@@ -105,7 +105,7 @@ impl Shared {
                         let believed = judged.ok().map(Statement::Approved);
                         let why = judged.err().map_or_else(String::new, |refusal| refusal.to_string());
                         flow.hear(|all| all.state(sources::name::QUICK_START, stated, None, believed, &why));
-                        judged.map_or_else(|refusal| refusal.name(), |_| "approved")
+                        judged.map_or_else(Refusal::name, |_| "approved")
                     }
                 }
             }

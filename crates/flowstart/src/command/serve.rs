@@ -128,7 +128,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     scone: bool,
     /// Let connections with the scheme quick-start ask the routers of the path for a rate, if their clients answer. It
-    /// takes an IPv4 address, Linux and CAP_NET_RAW.
+    /// takes an IPv4 address, Linux and the capability `CAP_NET_RAW`.
     #[arg(long)]
     quick_start: bool,
     /// Write a qlog file per connection into this folder.
