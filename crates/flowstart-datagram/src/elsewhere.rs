@@ -3,7 +3,7 @@
 use std::io::{Error, ErrorKind, Result};
 use std::net::SocketAddr;
 
-use crate::{Header, Received};
+use crate::{Header, Received, Unable};
 
 fn refused<T>() -> Result<T> {
     Err(Error::new(ErrorKind::Unsupported, "options of IP need Linux"))
@@ -50,6 +50,6 @@ pub fn send<S>(_: &S, _: &[u8], _: Option<SocketAddr>, _: &Header<'_>) -> Result
 /// # Errors
 ///
 /// Always.
-pub fn try_sending(_: &[u8]) -> Result<()> {
-    refused()
+pub fn try_sending(_: &[u8]) -> std::result::Result<(), Unable> {
+    Err(Unable::System)
 }

@@ -9,6 +9,7 @@
 //! Reference: ip(7), `IP_RECVOPTS`, `IP_RETOPTS`, `IP_TTL` and `IP_RECVTTL`. Not all of a header is in the hands of a
 //! program: the kernel refuses malformed options, and fills their length up to a multiple of four bytes.
 
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 #[cfg(doctest)]
@@ -68,6 +69,32 @@ impl Received {
     /// The options of its header, one behind the other; none if the socket does not show headers.
     pub fn options(&self) -> &[u8] {
         self.options.get(..self.options_length).unwrap_or_default()
+    }
+}
+
+/// Why options cannot be sent.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Unable {
+    /// The kernel does not know these options, and takes such ones from privileged processes only.
+    #[error("to send options of IP this process needs CAP_NET_RAW")]
+    Privilege,
+    /// The system has no call for it.
+    #[error("options of IP need Linux")]
+    System,
+    /// Something else.
+    #[error("options of IP cannot be sent: {0}")]
+    Other(#[source] io::Error),
+}
+
+impl From<io::Error> for Unable {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            // Linux calls an option malformed that it does not know and that this process may not send.
+            io::ErrorKind::InvalidInput | io::ErrorKind::PermissionDenied => Self::Privilege,
+            io::ErrorKind::Unsupported => Self::System,
+            _ => Self::Other(error),
+        }
     }
 }
 

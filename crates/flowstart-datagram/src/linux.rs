@@ -10,7 +10,7 @@ use nix::sys::socket::{ControlMessageOwned, MsgFlags, SockaddrIn, SockaddrStorag
 use nix::{setsockopt_impl, sockopt_impl};
 use socket2::{MsgHdr, SockAddr, SockRef};
 
-use crate::{Header, MOST_OPTIONS, Received};
+use crate::{Header, MOST_OPTIONS, Received, Unable};
 
 /// Bytes for the control messages of one datagram: options and TTL take 80. What other owners of the socket have asked
 /// for (ECN, destination, time, segments) takes another 112.
@@ -134,14 +134,15 @@ fn packet_info(source: Ipv4Addr) -> [u8; 12] {
     info
 }
 
-/// Whether this process may send these options now: sends itself a datagram with them, over a socket of its own.
+/// Whether this process may send these options, which are well-formed, now: sends itself a datagram with them, over a
+/// socket of its own.
 ///
 /// # Errors
 ///
-/// What the system says, as [`send`].
-pub fn try_sending(options: &[u8]) -> io::Result<()> {
+/// [`Unable`] says why not.
+pub fn try_sending(options: &[u8]) -> Result<(), Unable> {
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
-    send(&socket, &[], Some(socket.local_addr()?), &Header { options, ..Header::default() })
+    Ok(send(&socket, &[], Some(socket.local_addr()?), &Header { options, ..Header::default() })?)
 }
 
 #[cfg(test)]
@@ -217,6 +218,6 @@ mod tests {
     #[test]
     fn who_may_send_an_option_finds_out() {
         try_sending(&NOTHING).unwrap();
-        assert_eq!(try_sending(&[25, 9, 0, 0]).unwrap_err().kind(), io::ErrorKind::InvalidInput);
+        assert!(matches!(try_sending(&[25, 9, 0, 0]), Err(Unable::Privilege)));
     }
 }

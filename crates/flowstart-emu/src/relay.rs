@@ -21,7 +21,7 @@ use flowstart_core::scone::element::{self, Element};
 use flowstart_core::scone::wire::{SconePacket, WireError, lower};
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
-use flowstart_datagram::{Header, ipv4, receive, send, show_headers, try_sending};
+use flowstart_datagram::{Header, Unable, ipv4, receive, send, show_headers, try_sending};
 use flowstart_sim::link::{Departure, LinkConfig, LinkCounters};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
@@ -108,9 +108,9 @@ pub enum RelayError {
     /// A router is for IPv4.
     #[error("a Quick-Start router reads options of IPv4, and {0} is an address of IPv6")]
     Family(SocketAddr),
-    /// A router's options may not be sent.
-    #[error("a Quick-Start router sends options of IP, for which this process needs CAP_NET_RAW: {0}")]
-    Privilege(#[source] io::Error),
+    /// A router's options cannot be sent.
+    #[error("a Quick-Start router writes an option of IP, and {0}")]
+    Options(#[from] Unable),
     /// The system refuses to wait for datagrams.
     #[error("waiting for datagrams: {0}")]
     Wait(#[source] io::Error),
@@ -207,7 +207,7 @@ fn check_router(config: &Config) -> Result<(), RelayError> {
         return Err(RelayError::Family(of_ipv6));
     }
     let nothing = IpOption::RateRequest { rate: RateCode::ZERO, ttl: 0, nonce: Nonce::from_bits(0) };
-    try_sending(&nothing.emit(IpVersion::V4)).map_err(RelayError::Privilege)
+    Ok(try_sending(&nothing.emit(IpVersion::V4))?)
 }
 
 /// Headers of IP and UDP, which a link carries, too.

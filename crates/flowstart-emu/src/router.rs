@@ -165,7 +165,7 @@ mod tests {
         let (mut router, mut seen) = (router(Behaviour::Participate), Options::default());
         let option = request().option().emit(IpVersion::V4);
         let mut fate = |options: &[u8], ttl| router.on_datagram(Timestamp::ZERO, 1, options, ttl, &mut seen);
-        let source_route = [131, 7, 4, 192, 0, 2, 1, 0];
+        let source_route = [131, 7, 4, 192, 0, 2, 1, 1];
         assert_eq!(fate(&[], Some(64)), Fate::Plain);
         assert_eq!(fate(&source_route, Some(64)), Fate::Plain);
         for malformed in [&option[..7], &[option, option].concat(), &[25, 8, 0x3b, 0, 0, 0, 0, 0], &[25]] {
@@ -173,9 +173,9 @@ mod tests {
         }
         assert_eq!(fate(&option, None), Fate::Plain);
         assert_eq!((fate(&option, Some(1)), fate(&option, Some(0))), (Fate::Drop, Fate::Drop));
-        assert_eq!(seen, Options { malformed: 5, removed: 2, ..Options::default() });
         let Fate::With(left) = fate(&[&source_route[..], &option].concat(), Some(64)) else { panic!("no option") };
         assert_eq!(left.option[0], option[0], "only its own option is written again");
+        assert_eq!(seen, Options { requests: 1, reduced: 1, malformed: 5, removed: 2, ..Options::default() });
     }
 
     #[test]

@@ -28,7 +28,6 @@ mod client;
 mod peers;
 mod server;
 
-use std::io;
 use std::net::SocketAddr;
 
 use flowstart_core::quick_start::nonce::Nonce;
@@ -44,32 +43,15 @@ pub use server::ServerSocket;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Unable {
-    /// The process may not send the option.
-    #[error("a request is an option of IP, and to send one this process needs CAP_NET_RAW")]
-    Privilege,
-    /// The system has no call for it.
-    #[error("a request is an option of IP, for which a UDP socket needs Linux")]
-    System,
+    /// The process or the system cannot send them.
+    #[error("a request is an option of IP, and {0}")]
+    Options(#[from] flowstart_datagram::Unable),
     /// The address is one of IPv6.
     #[error("a request is an option of IPv4, and {0} is an address of IPv6")]
     Family(SocketAddr),
-    /// Something else.
-    #[error("a request is an option of IP, which cannot be sent: {0}")]
-    Other(#[source] io::Error),
 }
 
-impl From<io::Error> for Unable {
-    fn from(error: io::Error) -> Self {
-        match error.kind() {
-            // Linux calls an option malformed that it does not know and that this process may not send.
-            io::ErrorKind::InvalidInput | io::ErrorKind::PermissionDenied => Self::Privilege,
-            io::ErrorKind::Unsupported => Self::System,
-            _ => Self::Other(error),
-        }
-    }
-}
-
-/// Finds out whether a socket of this address could send requests, or forward them, now.
+/// Finds out whether a socket of this address could send requests now.
 ///
 /// # Errors
 ///

@@ -123,7 +123,7 @@ pub(super) fn run(config: &Config, json: bool, say: impl FnOnce(&Told) -> String
 
 fn failure(error: &RelayError) -> Failure {
     match error {
-        RelayError::Family(_) | RelayError::Privilege(_) => Failure::Input(error.to_string()),
+        RelayError::Family(_) | RelayError::Options(_) => Failure::Input(error.to_string()),
         _ => Failure::Other(error.to_string()),
     }
 }
