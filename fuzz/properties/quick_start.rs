@@ -9,7 +9,8 @@ use flowstart_core::rng::Substream;
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
 
-/// Bytes that may begin with an option: what is read is written again, and means the same.
+/// Bytes that may begin with an option, or be the options of a header: what is read is written again, and means the
+/// same.
 pub fn quick_start_option(data: &[u8]) -> bool {
     let mut read = false;
     for version in [IpVersion::V4, IpVersion::V6] {
@@ -20,6 +21,10 @@ pub fn quick_start_option(data: &[u8]) -> bool {
             }
             read = true;
         }
+    }
+    if let Ok(Some(option)) = IpOption::among(data) {
+        assert_eq!(IpOption::among(&option.emit(IpVersion::V4)), Ok(Some(option)));
+        read = true;
     }
     if let Ok(response) = Response::parse(data) {
         assert_eq!(Response::parse(&response.emit()), Ok(response));

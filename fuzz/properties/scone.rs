@@ -5,6 +5,9 @@ mod batch;
 #[path = "../../crates/flowstart-quic/src/scone/datagram.rs"]
 #[allow(dead_code, reason = "the socket uses all of it")]
 mod datagram;
+#[path = "../../crates/flowstart-quic/src/invariants.rs"]
+#[allow(dead_code, reason = "the socket uses all of it")]
+mod invariants;
 
 use flowstart_core::rng::mix;
 use flowstart_core::scone::element::{Config, Element};
@@ -14,7 +17,8 @@ use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::Rate;
 
 use batch::strip;
-use datagram::{Beginning, ID_LENGTH, MAX_ID, beginning, connection_ids};
+use datagram::{Beginning, beginning};
+use invariants::{ID_LENGTH, MAX_ID, connection_ids};
 
 /// A datagram that may begin with a SCONE packet: what is read is written again, and an element only lowers its signal.
 pub fn scone_packet(data: &[u8]) -> bool {

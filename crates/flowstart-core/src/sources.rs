@@ -34,6 +34,8 @@ pub mod name {
     pub const PATH_STATE: &str = "path-state";
     /// A capacity oracle.
     pub const ORACLE: &str = "oracle";
+    /// The routers of the path, asked by Quick-Start.
+    pub const QUICK_START: &str = "quick-start";
     /// The sender's interface.
     pub const INTERFACE: &str = "interface";
     /// The application.

@@ -7,7 +7,7 @@
 use flowstart_core::aqm::EcnCodepoint;
 use flowstart_core::time::Timestamp;
 use flowstart_core::units::Bytes;
-use flowstart_sim::link::{Link, LinkConfig, LinkCounters, Wanted};
+use flowstart_sim::link::{Departure, Link, LinkConfig, LinkCounters, Wanted};
 use slab::Slab;
 
 /// A link with packets of the host.
@@ -25,6 +25,13 @@ impl<T> Lane<T> {
     /// An empty lane. `index` separates its random processes from those of other lanes with this seed.
     pub fn new(config: &LinkConfig, seed: u64, index: u64) -> Self {
         Self { link: Link::new(config, seed, index), packets: Slab::new(), held: 0, service: None, arrival: None }
+    }
+
+    /// As it is, and every packet waits in its queue, so that [`Lane::advance_telling`] tells of all departures.
+    #[must_use]
+    pub fn with_queue(mut self) -> Self {
+        self.link.keep_queue();
+        self
     }
 
     /// A packet of `size` bytes arrives now. Call [`Lane::advance`] with this time before. Packets that are dropped for
@@ -51,7 +58,17 @@ impl<T> Lane<T> {
     }
 
     /// Everything up to `now` happens. `deliver` gets the packets that have crossed the link.
-    pub fn advance(&mut self, now: Timestamp, mut deliver: impl FnMut(T)) {
+    pub fn advance(&mut self, now: Timestamp, deliver: impl FnMut(T)) {
+        self.advance_telling(now, |_, _| {}, deliver);
+    }
+
+    /// As [`Lane::advance`]; `leave` hears when which packets have left for the wire.
+    pub fn advance_telling(
+        &mut self,
+        now: Timestamp,
+        mut leave: impl FnMut(Timestamp, &Departure),
+        mut deliver: impl FnMut(T),
+    ) {
         while let Some(next) = self.next_event().filter(|next| *next <= now) {
             if self.arrival == Some(next) {
                 let (handle, following) = self.link.arrive();
@@ -62,8 +79,11 @@ impl<T> Lane<T> {
             } else if self.service == Some(next) {
                 self.service = None;
                 let (departure, wanted) = self.link.finish_service(next);
-                if let Some(departure) = departure.filter(|departure| departure.lost) {
-                    self.free(departure.handle as usize);
+                if let Some(departure) = departure {
+                    leave(next, &departure);
+                    if departure.lost {
+                        self.free(departure.handle as usize);
+                    }
                 }
                 self.want(wanted);
             } else {

@@ -2,6 +2,9 @@
 //!
 //! One thread sleeps until a datagram or an event of a lane comes, with the kernel's high-resolution timers. What a
 //! host adds is how late it wakes, usually less than 0.1 ms; [`Told::latest`] says the worst.
+//!
+//! A relay is the end of the IP packets on either side, so options do not pass it, unless a router at the link to
+//! clients writes them anew ([`crate::router`]).
 
 use std::collections::HashMap;
 use std::io::{self, ErrorKind};
@@ -10,11 +13,16 @@ use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration as StdDuration, Instant};
 
+use flowstart_core::quick_start::nonce::Nonce;
+use flowstart_core::quick_start::rate::RateCode;
+use flowstart_core::quick_start::router as quick_start;
+use flowstart_core::quick_start::wire::{IpOption, IpVersion, LENGTH};
 use flowstart_core::scone::element::{self, Element};
 use flowstart_core::scone::wire::{SconePacket, WireError, lower};
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
-use flowstart_sim::link::{LinkConfig, LinkCounters};
+use flowstart_datagram::{Header, Unable, ipv4, receive, send, show_headers, try_sending};
+use flowstart_sim::link::{Departure, LinkConfig, LinkCounters};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::prctl::set_timerslack;
@@ -22,6 +30,7 @@ use nix::sys::socket::{setsockopt, sockopt::RcvBuf, sockopt::SndBuf};
 use nix::sys::time::TimeSpec;
 
 use crate::lane::Lane;
+use crate::router::{Fate, LinkRouter, Options, Rewritten};
 
 /// Clients at a time; datagrams of further ones are dropped.
 const CLIENTS: usize = 1024;
@@ -60,6 +69,9 @@ pub struct Config {
     pub down_advice: Option<element::Config>,
     /// What one at the link to the server advises.
     pub up_advice: Option<element::Config>,
+    /// The Quick-Start router at the link to clients, and the bandwidth that it assumes; `None`: there is none. It
+    /// takes IPv4 addresses and `CAP_NET_RAW`.
+    pub router: Option<(quick_start::Config, Rate)>,
     /// The seed of the links' random processes.
     pub seed: u64,
 }
@@ -68,7 +80,7 @@ impl Config {
     /// A relay whose links take no time and lose nothing.
     pub fn new(listen: SocketAddr, to: SocketAddr) -> Self {
         let link = LinkConfig::new(FASTEST, Duration::ZERO);
-        Self { listen, to, down: link.clone(), up: link, down_advice: None, up_advice: None, seed: 1 }
+        Self { listen, to, down: link.clone(), up: link, down_advice: None, up_advice: None, router: None, seed: 1 }
     }
 }
 
@@ -96,6 +108,12 @@ pub enum RelayError {
         #[source]
         cause: io::Error,
     },
+    /// A router is for IPv4.
+    #[error("a Quick-Start router reads options of IPv4, and {0} is an address of IPv6")]
+    Family(SocketAddr),
+    /// A router's options cannot be sent.
+    #[error("a Quick-Start router writes an option of IP, and {0}")]
+    Options(#[from] Unable),
     /// The system refuses to wait for datagrams.
     #[error("waiting for datagrams: {0}")]
     Wait(#[source] io::Error),
@@ -114,6 +132,8 @@ pub struct Told {
     pub unsent: u64,
     /// What the elements did.
     pub scone: Signals,
+    /// What the router did.
+    pub quick_start: Options,
     /// The longest time by which an event was late.
     pub latest: Duration,
 }
@@ -123,6 +143,8 @@ pub struct Told {
 struct Datagram {
     bytes: Vec<u8>,
     client: SocketAddr,
+    /// The header that a router has written.
+    rewritten: Option<Rewritten>,
 }
 
 /// A client's socket towards the server.
@@ -143,6 +165,8 @@ pub struct Relay {
     up: Lane<Datagram>,
     /// At the link to clients, and at the one back.
     elements: [Option<Element>; 2],
+    /// At the link to clients.
+    router: Option<LinkRouter>,
     clients: HashMap<SocketAddr, Client>,
     flows: u32,
     /// When silent clients were looked for.
@@ -182,6 +206,15 @@ fn advise(element: &mut Element, datagram: &mut [u8], flow: u32, now: Timestamp,
     signals.lowered += u64::from(lower(datagram, advised));
 }
 
+/// Finds out whether a router of this relay could write options.
+fn check_router(config: &Config) -> Result<(), RelayError> {
+    if let Some(of_ipv6) = [config.listen, config.to].into_iter().find(|address| ipv4(address.ip()).is_none()) {
+        return Err(RelayError::Family(of_ipv6));
+    }
+    let nothing = IpOption::RateRequest { rate: RateCode::ZERO, ttl: 0, nonce: Nonce::from_bits(0) };
+    Ok(try_sending(&nothing.emit(IpVersion::V4))?)
+}
+
 /// Headers of IP and UDP, which a link carries, too.
 fn headers(address: SocketAddr) -> u32 {
     if address.is_ipv4() { 28 } else { 48 }
@@ -192,15 +225,22 @@ impl Relay {
     ///
     /// # Errors
     ///
-    /// [`RelayError::Listen`].
+    /// [`RelayError`] when the address cannot be used, or when the router could not do its work.
     pub fn bind(config: &Config) -> Result<Self, RelayError> {
         let unusable = |cause| RelayError::Listen { address: config.listen, cause };
+        if config.router.is_some() {
+            check_router(config)?;
+        }
         let socket = bound(config.listen).map_err(unusable)?;
         Ok(Self {
             address: socket.local_addr().map_err(unusable)?,
             socket,
             to: config.to,
-            down: Lane::new(&config.down, config.seed, 0),
+            down: match config.router {
+                Some(_) => Lane::new(&config.down, config.seed, 0).with_queue(),
+                None => Lane::new(&config.down, config.seed, 0),
+            },
+            router: config.router.map(|(router, bandwidth)| LinkRouter::new(router, bandwidth, config.seed)),
             up: Lane::new(&config.up, config.seed, 1),
             elements: [config.down_advice, config.up_advice].map(|config| config.map(Element::new)),
             clients: HashMap::new(),
@@ -254,15 +294,26 @@ impl Relay {
         if let Some(due) = [self.down.next_event(), self.up.next_event()].into_iter().flatten().min() {
             self.told.latest = self.told.latest.max(now.since(due));
         }
-        let Self { socket, down, up, clients, spare, told, .. } = self;
-        let mut sent = |result: io::Result<usize>, bytes: Vec<u8>| {
+        let Self { socket, down, up, router, clients, spare, told, .. } = self;
+        let mut sent = |result: io::Result<()>, bytes: Vec<u8>| {
             told.unsent += u64::from(result.is_err());
             spare.push(bytes);
         };
-        down.advance(now, |Datagram { bytes, client }| sent(socket.send_to(&bytes, client), bytes));
-        up.advance(now, |Datagram { bytes, client }| {
+        let leave = |at, packet: &Departure| {
+            if let Some(router) = router {
+                router.on_departure(at, packet.size, packet.flow);
+            }
+        };
+        down.advance_telling(now, leave, |Datagram { bytes, client, rewritten }| match rewritten {
+            None => sent(socket.send_to(&bytes, client).map(|_| ()), bytes),
+            Some(Rewritten { option, ttl }) => {
+                let header = Header { options: &option, ttl, ..Header::default() };
+                sent(send(socket, &bytes, Some(client), &header), bytes);
+            }
+        });
+        up.advance(now, |Datagram { bytes, client, .. }| {
             let Some(client) = clients.get(&client) else { return };
-            sent(client.socket.send(&bytes), bytes);
+            sent(client.socket.send(&bytes).map(|_| ()), bytes);
         });
     }
 
@@ -293,7 +344,7 @@ impl Relay {
             let now = self.now();
             self.advance(now);
             if let Some(flow) = self.client(from, now) {
-                self.take(false, &buffer[..length], from, flow, now);
+                self.take(false, &buffer[..length], None, from, flow, now);
             } else {
                 self.told.refused += 1;
             }
@@ -302,7 +353,14 @@ impl Relay {
             let (address, flow) = self.ready[place];
             for _ in 0..READ {
                 let Some(client) = self.clients.get(&address) else { break };
-                let length = match client.socket.recv(buffer) {
+                let (length, came) = match self.router {
+                    None => (client.socket.recv(buffer), None),
+                    Some(_) => match receive(&client.socket, buffer) {
+                        Ok(came) => (Ok(came.length), Some(came)),
+                        Err(error) => (Err(error), None),
+                    },
+                };
+                let length = match length {
                     Ok(length) => length,
                     // The server's host said that nobody listens; the next datagram may find somebody.
                     Err(error) if error.kind() == ErrorKind::ConnectionRefused => continue,
@@ -310,13 +368,28 @@ impl Relay {
                 };
                 let now = self.now();
                 self.advance(now);
-                self.take(true, &buffer[..length], address, flow, now);
+                let fate = self.router.as_mut().zip(came).map(|(router, came)| {
+                    router.on_datagram(now, flow, came.options(), came.ttl, &mut self.told.quick_start)
+                });
+                match fate {
+                    None | Some(Fate::Plain) => self.take(true, &buffer[..length], None, address, flow, now),
+                    Some(Fate::With(header)) => self.take(true, &buffer[..length], Some(header), address, flow, now),
+                    Some(Fate::Drop) => {}
+                }
             }
         }
     }
 
     /// Puts a datagram on a link.
-    fn take(&mut self, is_down: bool, datagram: &[u8], client: SocketAddr, flow: u32, now: Timestamp) {
+    fn take(
+        &mut self,
+        is_down: bool,
+        datagram: &[u8],
+        rewritten: Option<Rewritten>,
+        client: SocketAddr,
+        flow: u32,
+        now: Timestamp,
+    ) {
         if self.down.held() + self.up.held() > HELD {
             self.told.refused += 1;
             return;
@@ -327,9 +400,10 @@ impl Relay {
         if let Some(element) = &mut self.elements[usize::from(!is_down)] {
             advise(element, &mut bytes, flow, now, &mut self.told.scone);
         }
-        let size = datagram.len() as u32 + headers(client);
+        let option = if rewritten.is_some() { LENGTH as u32 } else { 0 };
+        let size = datagram.len() as u32 + headers(client) + option;
         let lane = if is_down { &mut self.down } else { &mut self.up };
-        lane.enqueue(now, Datagram { bytes, client }, size, flow);
+        lane.enqueue(now, Datagram { bytes, client, rewritten }, size, flow);
     }
 
     /// The flow of this client, which gets a socket when it comes.
@@ -344,6 +418,9 @@ impl Relay {
         let any = if self.to.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
         let socket = bound(SocketAddr::new(any, 0)).ok()?;
         socket.connect(self.to).ok()?;
+        if self.router.is_some() {
+            show_headers(&socket, true).ok()?;
+        }
         self.flows = self.flows.wrapping_add(1);
         self.clients.insert(address, Client { socket, flow: self.flows, heard: now });
         Some(self.flows)

@@ -11,6 +11,7 @@
 //! | factories of controllers | [`factory`] |
 //! | timers for noq that are fine enough for launches | `runtime` |
 //! | a socket for noq that sends and reads SCONE packets | `scone` |
+//! | sockets for noq that ask routers for a rate and read the request (Quick-Start) | `quick_start` |
 //! | the adapter for quinn, and the limits of that host | `quinn` |
 //! | the adapter for s2n-quic, and the limits of that host | `s2n_quic` |
 //! | the exchange between an application and its controller | [`flow`] |
@@ -45,6 +46,8 @@ mod varint;
 
 #[cfg(feature = "noq")]
 pub mod careful_resume;
+#[cfg(feature = "runtime")]
+mod connection_ids;
 #[cfg(any(feature = "noq", feature = "quinn", feature = "s2n-quic"))]
 #[cfg_attr(
     not(all(feature = "noq", feature = "quinn", feature = "s2n-quic")),
@@ -54,10 +57,14 @@ pub mod factory;
 #[cfg(any(feature = "noq", feature = "quinn", feature = "s2n-quic"))]
 pub mod flow;
 pub mod hint;
+#[cfg(feature = "runtime")]
+mod invariants;
 #[cfg(feature = "noq")]
 pub mod noq;
 #[cfg(feature = "qlog")]
 pub mod qlog;
+#[cfg(feature = "runtime")]
+pub mod quick_start;
 #[cfg(feature = "quinn")]
 pub mod quinn;
 #[cfg(feature = "runtime")]
@@ -134,8 +141,8 @@ pub enum Unsupported {
     },
     /// The scheme needs routers' approvals.
     #[error(
-        "{scheme} needs routers' approvals, and {host} does not ask for any: the request is an option of IP, which \
-         takes privileges; `--transport quic` of the lab asks in simulated time"
+        "{scheme} needs routers' approvals, and {host} does not ask for any; `flowstart serve --quick-start` does, and \
+         `--transport quic` of the lab in simulated time"
     )]
     Approval {
         /// The program or the QUIC stack.

@@ -20,10 +20,11 @@
 //!   late, and credit that does not fit into the bucket meanwhile is lost. So a launch may take almost twice as long as
 //!   its rate says, but never less.
 //! - **No proactive retransmission**: `halfback` would be `jump-start`, and is refused.
-//! - **No options of IP**: the host asks no routers for a rate (Quick-Start). `quick-start` launches with
+//! - **No options of IP**: the host asks no routers for a rate (Quick-Start). Sockets below it can, with the feature
+//!   `runtime` (`quick_start`). `quick-start` launches with
 //!   [`PathKnowledge::approved_rate`](flowstart_core::path::PathKnowledge::approved_rate) if the owner of the IP layer
-//!   has obtained one and passes it to [`Flow::learn`](crate::Flow::learn) before the launch. Otherwise it is slow
-//!   start.
+//!   has obtained one and passes it to [`Flow::learn`](crate::Flow::learn) or [`Flow::hear`](crate::Flow::hear) before
+//!   the launch. Otherwise it is slow start.
 //! - **No congestion header** for routers to write into: `xcp` is refused.
 //! - **No timer**: a scheme's timed actions happen with the next packet or acknowledgement after their time.
 //! - **No delay of the receiver**: the adapter derives how long the peer held an acknowledgement back from the host's

@@ -21,6 +21,8 @@ use crate::varint;
 pub const HINT: u64 = 0x4b17;
 /// Path state that a server sealed for an earlier connection, echoed by the client. Not registered either.
 pub const PATH_STATE: u64 = 0x4b18;
+/// The client answers requests of Quick-Start; empty. Not registered either.
+pub const QUICK_START: u64 = 0x4b19;
 /// Longest path state that is read or sent, so that a `ClientHello` still fits in one packet.
 pub const MAX_PATH_STATE: usize = 256;
 
@@ -29,8 +31,8 @@ const INITIAL_SOURCE: u64 = 0x0f;
 /// `initial_max_data`, `initial_max_stream_data_bidi_local`, `..._bidi_remote` and `..._uni` (RFC 9000, section 18.2).
 const WINDOWS: [u64; 4] = [0x04, 0x05, 0x06, 0x07];
 /// Identifiers of everything that is looked for.
-const KNOWN: [u64; 8] =
-    [HINT, PATH_STATE, SCONE_SUPPORTED, INITIAL_SOURCE, WINDOWS[0], WINDOWS[1], WINDOWS[2], WINDOWS[3]];
+const KNOWN: [u64; 9] =
+    [HINT, PATH_STATE, SCONE_SUPPORTED, QUICK_START, INITIAL_SOURCE, WINDOWS[0], WINDOWS[1], WINDOWS[2], WINDOWS[3]];
 
 /// Largest `ClientHello` that TLS stacks accept, rustls among them.
 const MAX_CLIENT_HELLO: usize = 0xffff;
@@ -50,9 +52,9 @@ pub enum ParameterError {
     /// A window is not one number.
     #[error("transport parameter {0:#x} is not a number")]
     NotANumber(u64),
-    /// `scone_supported` is not empty.
-    #[error("transport parameter {SCONE_SUPPORTED:#x} has {0} bytes; allowed is none")]
-    SconeLength(usize),
+    /// One that only has to be there has a value of this many bytes.
+    #[error("transport parameter {0:#x} has {1} bytes; allowed is none")]
+    NotEmpty(u64, usize),
     /// A path state of another format.
     #[error("transport parameter {PATH_STATE:#x} has {0} bytes; allowed is 1 to {MAX_PATH_STATE}")]
     PathStateLength(usize),
@@ -95,6 +97,8 @@ pub struct PeerParameters {
     /// Whether it reads SCONE packets (draft-ietf-scone-protocol-08). The draft treats a non-empty value as a
     /// connection error; here the connection goes on without SCONE.
     pub scone: Result<bool, ParameterError>,
+    /// Whether it answers requests of Quick-Start (RFC 4782).
+    pub quick_start: Result<bool, ParameterError>,
     /// The connection ID that it chose for itself, to which the first packets go; `None` when it told none. The host
     /// checks that it is true.
     pub initial_source: Option<Vec<u8>>,
@@ -106,10 +110,11 @@ impl PeerParameters {
     /// Reads encoded transport parameters. An error in one leaves the others.
     pub fn read(bytes: &[u8]) -> Self {
         match find(bytes) {
-            Ok([hint, state, scone, source, windows @ ..]) => Self {
+            Ok([hint, state, scone, quick_start, source, windows @ ..]) => Self {
                 hint: hint.and_then(read_hint),
                 path_state: state.and_then(read_path_state),
-                scone: scone.and_then(read_scone),
+                scone: scone.and_then(|value| read_flag(SCONE_SUPPORTED, value)),
+                quick_start: quick_start.and_then(|value| read_flag(QUICK_START, value)),
                 initial_source: source.ok().flatten().map(<[u8]>::to_vec),
                 windows: read_windows(windows),
             },
@@ -119,17 +124,22 @@ impl PeerParameters {
 
     /// None of them can be known.
     fn unreadable(error: ParameterError) -> Self {
-        Self { hint: Err(error), path_state: Err(error), scone: Err(error), initial_source: None, windows: Err(error) }
+        Self {
+            hint: Err(error),
+            path_state: Err(error),
+            scone: Err(error),
+            quick_start: Err(error),
+            initial_source: None,
+            windows: Err(error),
+        }
     }
 
     /// What was wrong, for a log.
     pub fn errors(&self) -> impl Iterator<Item = ParameterError> {
         let (hint, state, windows) = (self.hint.err(), self.path_state.as_ref().err().copied(), self.windows.err());
-        let scone = self.scone.err().filter(|error| hint != Some(*error));
         // An error that concerns all of them is reported once.
-        let state = state.filter(|error| hint != Some(*error));
-        let windows = windows.filter(|error| hint != Some(*error));
-        [hint, state, scone, windows].into_iter().flatten()
+        let others = [state, self.scone.err(), self.quick_start.err(), windows].map(|one| one.filter(|_| one != hint));
+        [hint].into_iter().chain(others).flatten()
     }
 
     /// Passes the receive window to Sensing: [`ReceiveWindows::largest`]. The hint and the path state are up to the
@@ -168,11 +178,12 @@ fn read_path_state(value: Option<&[u8]>) -> Result<Option<Vec<u8>>, ParameterErr
     value.map(|value| check_path_state(value).map(<[u8]>::to_vec)).transpose()
 }
 
-fn read_scone(value: Option<&[u8]>) -> Result<bool, ParameterError> {
+/// Whether a parameter without a value is there.
+fn read_flag(id: u64, value: Option<&[u8]>) -> Result<bool, ParameterError> {
     match value {
         None => Ok(false),
         Some([]) => Ok(true),
-        Some(value) => Err(ParameterError::SconeLength(value.len())),
+        Some(value) => Err(ParameterError::NotEmpty(id, value.len())),
     }
 }
 
@@ -313,7 +324,7 @@ mod tests {
         assert_eq!(later.hint, Err(ParameterError::Hint(HintError::Version(9))));
         assert_eq!((read(&[0x61, 0x9e, 0]).scone, read(&HINTED).scone), (Ok(true), Ok(false)));
         assert_eq!((read(&[0x0f, 2, 5, 6]).initial_source, read(&[]).initial_source), (Some(vec![5, 6]), None));
-        assert_eq!(read(&[0x61, 0x9e, 1, 7]).scone, Err(ParameterError::SconeLength(1)));
+        assert_eq!(read(&[0x61, 0x9e, 1, 7]).scone, Err(ParameterError::NotEmpty(SCONE_SUPPORTED, 1)));
         let mut long = Vec::new();
         write(PATH_STATE, &[0; 257], &mut long);
         assert_eq!(read(&long).path_state, Err(ParameterError::PathStateLength(257)));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use flowstart_core::units::Bytes;
 use flowstart_quic::runtime::PreciseRuntime;
-use flowstart_quic::scone::{self, Clients, Servers};
+use flowstart_quic::{quick_start, scone};
 use noq::{AsyncUdpSocket, EndpointConfig, Runtime, TransportConfig, VarInt};
 
 use crate::scheme::Scheme;
@@ -52,22 +52,58 @@ pub(crate) fn bind(address: SocketAddr, config: Option<noq::ServerConfig>) -> st
     noq::Endpoint::new(EndpointConfig::default(), config, socket(address)?, Arc::new(PreciseRuntime))
 }
 
-/// A server's endpoint that sends SCONE packets to these clients.
+/// The clients that hear from the path or about it, if any may.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Clients {
+    /// Those that get SCONE packets.
+    pub(crate) scone: Option<Arc<scone::Clients>>,
+    /// Those for whose connections routers are asked (Quick-Start).
+    pub(crate) quick_start: Option<Arc<quick_start::Clients>>,
+}
+
+/// A server's endpoint for such clients.
 pub(crate) fn bind_for_clients(
     address: SocketAddr,
     config: noq::ServerConfig,
-    clients: Arc<Clients>,
+    clients: &Clients,
 ) -> std::io::Result<noq::Endpoint> {
-    let socket = scone::Socket::of_server(PreciseRuntime.wrap_udp_socket(socket(address)?)?, clients);
-    with_socket(EndpointConfig::default(), Some(config), Box::new(socket))
+    let plain = socket(address)?;
+    let same = plain.try_clone()?;
+    let mut socket = PreciseRuntime.wrap_udp_socket(plain)?;
+    if let Some(clients) = clients.quick_start.clone() {
+        socket = Box::new(quick_start::ServerSocket::new(socket, same, clients));
+    }
+    // What it puts before a datagram is in the datagram that the socket below sends.
+    if let Some(clients) = clients.scone.clone() {
+        socket = Box::new(scone::Socket::of_server(socket, clients));
+    }
+    with_socket(EndpointConfig::default(), Some(config), socket)
 }
 
-/// A client's endpoint that reads SCONE packets of these servers.
-pub(crate) fn bind_for_servers(address: SocketAddr, servers: Arc<Servers>) -> std::io::Result<noq::Endpoint> {
-    let mut endpoint = EndpointConfig::default();
-    servers.configure(&mut endpoint);
-    let socket = scone::Socket::of_client(PreciseRuntime.wrap_udp_socket(socket(address)?)?, servers);
-    with_socket(endpoint, None, Box::new(socket))
+/// What a client's socket reads of the path, if anything.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Readings {
+    /// SCONE packets.
+    pub(crate) scone: Option<Arc<scone::Servers>>,
+    /// Requests to routers (Quick-Start).
+    pub(crate) quick_start: Option<Arc<quick_start::Requests>>,
+}
+
+/// A client's endpoint that reads this.
+pub(crate) fn bind_for_servers(address: SocketAddr, read: &Readings) -> std::io::Result<noq::Endpoint> {
+    let plain = socket(address)?;
+    let same = plain.try_clone()?;
+    let (mut endpoint, mut socket) = (EndpointConfig::default(), PreciseRuntime.wrap_udp_socket(plain)?);
+    if let Some(requests) = read.quick_start.clone() {
+        requests.configure(&mut endpoint);
+        socket = Box::new(quick_start::ClientSocket::new(socket, same, requests)?);
+    }
+    // Both know this end's connection IDs by the same number.
+    if let Some(servers) = read.scone.clone() {
+        servers.configure(&mut endpoint);
+        socket = Box::new(scone::Socket::of_client(socket, servers));
+    }
+    with_socket(endpoint, None, socket)
 }
 
 fn with_socket(

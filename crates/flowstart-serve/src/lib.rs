@@ -11,6 +11,7 @@
 //! | tokens by which servers recognize addresses | [`tokens`] |
 //! | HTTP/3 on noq, the QUIC stack | `http3` |
 //! | how clients report the advice of their path (SCONE) | `scone` |
+//! | how clients respond to requests to routers (Quick-Start) | `quick_start` |
 //! | a server's counters | `metrics` |
 //!
 //! No input from a peer ends a server or a client. The crate does not write to the terminal: warnings go to
@@ -29,6 +30,7 @@ mod http3;
 mod metrics;
 mod path_state;
 pub mod perf;
+mod quick_start;
 mod scheme;
 mod scone;
 pub mod server;

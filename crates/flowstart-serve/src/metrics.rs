@@ -6,7 +6,7 @@
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use flowstart_quic::scone::Clients;
+use flowstart_quic::{quick_start, scone};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -101,6 +101,13 @@ pub(crate) struct QlogEnd {
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 pub(crate) struct Reported {
     /// `taken`, `no-advice`, `malformed` or `unasked`.
+    pub(crate) result: &'static str,
+}
+
+/// A client's response to the request to its path's routers.
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+pub(crate) struct Responded {
+    /// `approved`, `denied`, `ttl-diff`, `nonce`, `too-high`, `none`, `malformed`, `repeated`, `late` or `unasked`.
     pub(crate) result: &'static str,
 }
 
@@ -242,7 +249,15 @@ pub(crate) struct Metrics {
     pub(crate) scone_unexpected: Counter<u64, AtomicU64>,
     /// Clients' reports of the advice of their path.
     pub(crate) scone_reports: Family<Reported, Counter<u64, AtomicU64>>,
-    /// Launches that this advice capped.
+    /// Requests to routers that were sent.
+    pub(crate) quick_start_requests: Counter<u64, AtomicU64>,
+    /// Reports to routers that were sent.
+    pub(crate) quick_start_reports: Counter<u64, AtomicU64>,
+    /// Options for routers that the system did not take.
+    pub(crate) quick_start_unsent: Counter<u64, AtomicU64>,
+    /// Clients' responses to requests to routers.
+    pub(crate) quick_start_responses: Family<Responded, Counter<u64, AtomicU64>>,
+    /// Launches that advice of the path capped.
     pub(crate) advice_capped: Family<OfScheme, Counter<u64, AtomicU64>>,
     /// What sources of path knowledge stated for launches.
     pub(crate) sources: Family<OfSource, Counter<u64, AtomicU64>>,
@@ -279,6 +294,10 @@ impl Metrics {
             scone_sent: Counter::default(),
             scone_unexpected: Counter::default(),
             scone_reports: Family::default(),
+            quick_start_requests: Counter::default(),
+            quick_start_reports: Counter::default(),
+            quick_start_unsent: Counter::default(),
+            quick_start_responses: Family::default(),
             advice_capped: Family::default(),
             sources: Family::default(),
             fct: Family::new_with_constructor(fct),
@@ -326,6 +345,26 @@ impl Metrics {
             "Requests by what they report of the advice of their path",
             metrics.scone_reports.clone(),
         );
+        registry.register(
+            "quick_start_requests_sent",
+            "Requests to routers sent",
+            metrics.quick_start_requests.clone(),
+        );
+        registry.register(
+            "quick_start_reports_sent",
+            "Reports to routers of an approved rate sent",
+            metrics.quick_start_reports.clone(),
+        );
+        registry.register(
+            "quick_start_unsent",
+            "Options for routers that the system did not take",
+            metrics.quick_start_unsent.clone(),
+        );
+        registry.register(
+            "quick_start_responses",
+            "Responses to requests to routers by what became of them",
+            metrics.quick_start_responses.clone(),
+        );
         registry.register("advice_capped", "Launches that advice of the path capped", metrics.advice_capped.clone());
         registry.register(
             "sources",
@@ -347,9 +386,16 @@ impl Metrics {
     }
 
     /// What the socket has counted of SCONE packets.
-    pub(crate) fn count_scone(&self, clients: &Clients) {
+    pub(crate) fn count_scone(&self, clients: &scone::Clients) {
         self.scone_sent.inner().store(clients.sent(), Ordering::Relaxed);
         self.scone_unexpected.inner().store(clients.unexpected(), Ordering::Relaxed);
+    }
+
+    /// What the socket has counted of options for routers.
+    pub(crate) fn count_quick_start(&self, clients: &quick_start::Clients) {
+        self.quick_start_requests.inner().store(clients.requests(), Ordering::Relaxed);
+        self.quick_start_reports.inner().store(clients.reports(), Ordering::Relaxed);
+        self.quick_start_unsent.inner().store(clients.unsent(), Ordering::Relaxed);
     }
 
     /// As text, in the `OpenMetrics` format.

@@ -3,7 +3,7 @@
 use flowstart_core::avoidance::{AvoidanceConfig, cubic};
 use flowstart_core::needs::Needs;
 use flowstart_core::sources::Known;
-use flowstart_core::startup::{StartupConfig, slow_start};
+use flowstart_core::startup::{StartupConfig, quick_start, slow_start};
 use flowstart_quic::{ControllerFactory, Unsupported};
 
 /// A startup scheme with its congestion avoidance, under the name that it has in metrics and logs.
@@ -19,20 +19,28 @@ impl Scheme {
     ///
     /// # Errors
     ///
-    /// [`Unsupported`] when the QUIC stack cannot run them, or when the scheme needs routers' approvals.
+    /// [`Unsupported`] when the QUIC stack cannot run them.
     pub fn new(name: &str, startup: StartupConfig, avoidance: AvoidanceConfig) -> Result<Self, Unsupported> {
-        if asks(&startup) {
-            return Err(Unsupported::Approval { host: "this program", scheme: startup.name() });
-        }
         let shares_window = startup.needs().contains(Needs::SHARED_WINDOW);
         Ok(Self { name: name.to_owned(), factory: ControllerFactory::new(startup, avoidance)?, shares_window })
     }
 
+    /// As it is, if it works where nobody asks routers.
+    ///
+    /// # Errors
+    ///
+    /// [`Unsupported::Approval`] when it needs their approvals.
+    pub fn without_approvals(self) -> Result<Self, Unsupported> {
+        let startup = &self.factory.config().startup;
+        if startup.needs().contains(Needs::APPROVAL) {
+            return Err(Unsupported::Approval { host: "this command", scheme: startup.name() });
+        }
+        Ok(self)
+    }
+
     /// The names of the schemes that work beside this congestion avoidance.
     pub fn all(avoidance: &AvoidanceConfig) -> Vec<&'static str> {
-        let mut names = ControllerFactory::schemes(avoidance);
-        names.retain(|name| !StartupConfig::defaults().iter().any(|one| one.name() == *name && asks(one)));
-        names
+        ControllerFactory::schemes(avoidance)
     }
 
     /// Slow start, the behaviour without this crate. Its congestion avoidance is CUBIC if `avoidance` does not fit slow
@@ -62,15 +70,15 @@ impl Scheme {
         self.factory.config().startup.senses()
     }
 
+    /// What it asks routers for, if it does.
+    pub(crate) fn request(&self) -> Option<&quick_start::Config> {
+        self.factory.config().startup.request()
+    }
+
     /// The factory of its connections' controllers.
     pub(crate) fn factory(&self) -> &ControllerFactory {
         &self.factory
     }
-}
-
-/// Whether routers have to approve a rate. On sockets nobody asks them: the request is an option of IP.
-fn asks(startup: &StartupConfig) -> bool {
-    startup.needs().contains(Needs::APPROVAL)
 }
 
 #[cfg(test)]
@@ -78,16 +86,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn schemes_that_need_approvals_are_refused_and_not_listed() {
+    fn schemes_that_need_approvals_are_refused_where_there_are_none() {
         let avoidance = AvoidanceConfig::Cubic(cubic::Config::default());
-        let names = Scheme::all(&avoidance);
-        assert!(names.contains(&"blitzstart"), "{names:?}");
-        for startup in StartupConfig::defaults() {
-            let name = startup.name();
-            let taken = Scheme::new(name, startup.clone(), avoidance.clone());
-            assert_eq!(taken.is_ok(), names.contains(&name), "{name}");
-            assert_eq!(asks(&startup), matches!(taken, Err(Unsupported::Approval { .. })), "{name}");
-        }
-        assert!(StartupConfig::defaults().iter().any(asks));
+        let without = |name: &&str| {
+            let startup = StartupConfig::defaults().into_iter().find(|one| one.name() == *name)?;
+            Scheme::new(name, startup, avoidance.clone()).ok()?.without_approvals().ok()
+        };
+        let (kept, refused): (Vec<_>, Vec<_>) =
+            Scheme::all(&avoidance).into_iter().partition(|name| without(name).is_some());
+        assert!(kept.contains(&"blitzstart"), "{kept:?}");
+        assert_eq!(refused, ["quick-start"]);
     }
 }

@@ -110,6 +110,12 @@ impl SchemeOptions {
     pub(crate) fn scheme(&self) -> Result<Scheme, Failure> {
         scheme("startup", &self.startup, &self.avoidance()?)
     }
+
+    /// As [`SchemeOptions::scheme`], where nobody asks routers.
+    pub(crate) fn scheme_without_approvals(&self) -> Result<Scheme, Failure> {
+        let scheme = self.scheme()?.without_approvals();
+        scheme.map_err(|error| Failure::Input(format!("--startup `{}`: {error}", self.startup)))
+    }
 }
 
 /// The scheme that `text` names, in the option `field`.

@@ -47,9 +47,11 @@ fn keys_that_a_relay_does_not_have_are_refused() {
         let mut relay = flowstart();
         relay.args(["relay", "--listen", "127.0.0.1:0", "--to", "127.0.0.1:9"]).args(options).assert().code(2)
     };
-    for key in ["quick_start=target", "hint=5mbit", "hops=2", "access_delay=1ms", "pep=integrated", "xcp=on"] {
+    for key in
+        ["quick_start=target,qs_delay=5ms", "hint=5mbit", "hops=2", "access_delay=1ms", "pep=integrated", "xcp=on"]
+    {
         let refused = relay(&["--link", &format!("rate=10mbit,rtt=500ms,{key}")]);
-        let name = key.split('=').next().unwrap().to_owned();
+        let name = key.rsplit(',').next().unwrap().split('=').next().unwrap().to_owned();
         refused.stderr(predicate::str::contains(format!("a relay has no {name}")));
     }
     relay(&["--link", "geo"]).stderr(predicate::str::contains("access_rate=10gbit leaves it out"));

@@ -14,30 +14,13 @@ use flowstart_core::scone::wire::{RateSignal, SconePacket, lower};
 use flowstart_core::units::Rate;
 use predicates::str::contains;
 use serde_json::Value;
-use server::{Relay, Server, certificate, connected, field, flowstart, request};
+use server::{Relay, Server, certificate, connected, events, field, flowstart, request};
 
 /// A server that caps launches of blitzstart, with qlog files in this folder.
 fn server(folder: &Path, options: &[&str]) -> Server {
     let qlog = folder.to_str().unwrap();
     let common = ["--startup", "blitzstart", "--hint-policy", "accept", "--qlog", qlog];
     Server::self_signed(&[&common, options].concat())
-}
-
-/// What the server's metrics have for this name, with its labels.
-fn metric(server: &Server, name: &str) -> u64 {
-    let text = server.http("GET", "/metrics");
-    let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')).map(str::to_owned);
-    line.map_or(0, |value| value.trim().parse().unwrap())
-}
-
-/// The fields of all events with this name.
-fn events(folder: &Path, name: &str) -> Vec<Value> {
-    let files = std::fs::read_dir(folder).unwrap().map(|entry| std::fs::read_to_string(entry.unwrap().path()).unwrap());
-    let lines: Vec<Value> = files
-        .flat_map(|text| text.split('\u{1e}').map(str::to_owned).collect::<Vec<_>>())
-        .filter_map(|line| serde_json::from_str(&line).ok())
-        .collect();
-    lines.into_iter().filter(|event| event["name"] == name).map(|event| event["data"].clone()).collect()
 }
 
 /// Gets it with a hint of 100 Mbit/s from this address.
@@ -93,8 +76,8 @@ fn an_elements_advice_caps_a_launch_if_both_ends_speak_scone() {
     assert_eq!((&told["bytes"], &told["scone"]["advised_bps"]), (&1_000_000.into(), &10_000_000.into()), "{told}");
     assert!(told["scone"]["packets"].as_u64() >= Some(1) && told["scone"]["malformed"] == 0, "{told}");
     server.wait_for("flowstart_advice_capped_total{scheme=\"blitzstart\"} 1");
-    assert_eq!(metric(&server, "flowstart_scone_reports_total{result=\"taken\"}"), 1);
-    assert!(metric(&server, "flowstart_scone_packets_sent_total") >= 1);
+    assert_eq!(server.metric("flowstart_scone_reports_total{result=\"taken\"}"), 1);
+    assert!(server.metric("flowstart_scone_packets_sent_total") >= 1);
     let capped = events(folder.path(), "flowstart:advice_capped");
     assert_eq!((capped.len(), &capped[0]["advised"]), (1, &10_000_000.into()), "{capped:?}");
     let launch = &events(folder.path(), "flowstart:launch")[0];
@@ -102,12 +85,12 @@ fn an_elements_advice_caps_a_launch_if_both_ends_speak_scone() {
     // 50 KB at 40 ms, more when this host adds to the round trip; without advice it is ten times as much.
     assert!((40_000..150_000).contains(&cwnd), "{launch}");
     // Without the client's announcement there are no SCONE packets, and the hint counts.
-    let sent = metric(&server, "flowstart_scone_packets_sent_total");
+    let sent = server.metric("flowstart_scone_packets_sent_total");
     let told = got(&relay.address, "/generate/1MB", &[]);
     assert_eq!(told["scone"], Value::Null);
     server.wait_for("flowstart_launches_total{scheme=\"blitzstart\"} 2");
-    assert_eq!(metric(&server, "flowstart_scone_packets_sent_total"), sent);
-    assert_eq!(metric(&server, "flowstart_advice_capped_total{scheme=\"blitzstart\"}"), 1);
+    assert_eq!(server.metric("flowstart_scone_packets_sent_total"), sent);
+    assert_eq!(server.metric("flowstart_advice_capped_total{scheme=\"blitzstart\"}"), 1);
     let largest =
         events(folder.path(), "flowstart:launch").iter().filter_map(|event| event["cwnd_bytes"].as_u64()).max();
     assert!(largest > Some(400_000), "{largest:?}");
@@ -127,7 +110,7 @@ fn a_server_without_scone_sends_none_and_believes_no_report() {
     let told = got(&element.address, "/generate/1MB", &["--scone"]);
     assert_eq!((&told["scone"]["packets"], &told["scone"]["advised_bps"]), (&0.into(), &Value::Null), "{told}");
     server.wait_for("flowstart_launches_total{scheme=\"blitzstart\"} 1");
-    assert_eq!(metric(&server, "flowstart_advice_capped_total{scheme=\"blitzstart\"}"), 0);
+    assert_eq!(server.metric("flowstart_advice_capped_total{scheme=\"blitzstart\"}"), 0);
     assert_eq!(element.end()["scone"]["seen"], 0);
 }
 
@@ -180,7 +163,7 @@ fn with_any_bit_of_a_scone_packet_flipped_the_transfer_goes_on() {
     // Nothing was lost: a packet behind a damaged one that had to be repeated would take a timeout of 1 s.
     let slow = told.iter().filter(|one| one["handshake_ms"].as_f64() > Some(900.0)).count();
     assert!(slow <= 4, "{slow} handshakes waited for a timeout");
-    assert_eq!(metric(&server, "flowstart_scone_packets_unexpected_total"), 0);
+    assert_eq!(server.metric("flowstart_scone_packets_unexpected_total"), 0);
 }
 
 #[test]
@@ -199,7 +182,7 @@ fn an_element_that_lies_never_raises_a_launch_and_leaves_the_initial_window() {
         let launch = &events(folder.path(), "flowstart:launch")[0];
         let cwnd = launch["cwnd_bytes"].as_u64().unwrap();
         assert!((least..=most).contains(&cwnd), "{signal}: {launch}");
-        let capped = metric(&server, "flowstart_advice_capped_total{scheme=\"blitzstart\"}");
+        let capped = server.metric("flowstart_advice_capped_total{scheme=\"blitzstart\"}");
         assert_eq!(capped, u64::from(signal == 0));
     }
 }
@@ -214,7 +197,7 @@ fn a_client_without_advice_reports_none() {
     assert_eq!(told["scone"]["advised_bps"], Value::Null);
     server.wait_for("flowstart_scone_reports_total{result=\"no-advice\"} 1");
     server.wait_for("flowstart_launches_total{scheme=\"blitzstart\"} 1");
-    assert_eq!(metric(&server, "flowstart_advice_capped_total{scheme=\"blitzstart\"}"), 0);
+    assert_eq!(server.metric("flowstart_advice_capped_total{scheme=\"blitzstart\"}"), 0);
 }
 
 /// The transport parameter of a client that reads SCONE packets.
@@ -247,7 +230,7 @@ fn reports_that_are_none_or_that_nobody_asked_for_are_counted_and_ignored() {
     report(&[0x61, 0x9e, 1, 7], "0");
     for (result, count) in [("malformed", 5), ("no-advice", 1), ("taken", 1), ("unasked", 2)] {
         let name = format!("flowstart_scone_reports_total{{result=\"{result}\"}}");
-        assert_eq!(metric(&server, &name), count, "{result}");
+        assert_eq!(server.metric(&name), count, "{result}");
     }
 }
 

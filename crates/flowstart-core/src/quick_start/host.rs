@@ -128,6 +128,31 @@ pub enum Refusal {
     TooHigh,
 }
 
+impl Refusal {
+    /// Its name in logs and metrics.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Denied => "denied",
+            Self::TtlDiff => "ttl-diff",
+            Self::Nonce => "nonce",
+            Self::TooHigh => "too-high",
+        }
+    }
+}
+
+impl core::fmt::Display for Refusal {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(match self {
+            Self::Denied => "a router took the rate away",
+            Self::TtlDiff => "a router did not take part: the TTLs differ",
+            Self::Nonce => "the nonce does not fit the rate",
+            Self::TooHigh => "the rate is higher than what was asked for",
+        })
+    }
+}
+
+impl core::error::Error for Refusal {}
+
 impl Request {
     /// A request for `rate` in a packet with this IP TTL; `None` for a rate that is rounded to nothing.
     pub fn new(

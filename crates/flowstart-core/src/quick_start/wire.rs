@@ -31,6 +31,11 @@ pub const TCP_OPTION: u8 = 27;
 /// Bytes of each option.
 pub const LENGTH: usize = 8;
 
+/// End of the options of an IPv4 header (RFC 791, section 3.1).
+const END_OF_OPTIONS: u8 = 0;
+/// An option of one byte that fills a place (RFC 791, section 3.1).
+const NO_OPERATION: u8 = 1;
+
 /// Function of a Rate Request.
 const RATE_REQUEST: u8 = 0;
 /// Function of a Rate Confirmation: ours, unassigned.
@@ -119,6 +124,10 @@ pub enum WireError {
     },
     /// A function that nobody defines.
     Function(u8),
+    /// The options of a header end within one of them.
+    CutOff,
+    /// A header has more than one.
+    Repeated,
 }
 
 impl fmt::Display for WireError {
@@ -127,6 +136,8 @@ impl fmt::Display for WireError {
             Self::Truncated { bytes } => write!(f, "a Quick-Start option has {LENGTH} bytes, not {bytes}"),
             Self::Kind(kind) => write!(f, "option {kind} is not Quick-Start"),
             Self::Length { said, allowed } => write!(f, "the option's length is {said}; allowed is {allowed}"),
+            Self::CutOff => f.write_str("the header ends within an option"),
+            Self::Repeated => f.write_str("a header has one Quick-Start option, not more"),
             Self::Function(function) => {
                 write!(
                     f,
@@ -176,6 +187,33 @@ impl IpOption {
             APPROVED_RATE => Ok(Self::ApprovedRate { rate, nonce }),
             function => Err(WireError::Function(function)),
         }
+    }
+
+    /// Reads the option among all those of an IPv4 header; `None`: it has none.
+    ///
+    /// # Errors
+    ///
+    /// [`WireError`] when it is malformed or comes twice, or when the options cannot be told from each other.
+    pub fn among(options: &[u8]) -> Result<Option<Self>, WireError> {
+        let (mut found, mut rest) = (None, options);
+        while let Some((&kind, behind)) = rest.split_first() {
+            match kind {
+                END_OF_OPTIONS => break,
+                NO_OPERATION => rest = behind,
+                _ => {
+                    let length = behind.first().copied().filter(|length| *length >= 2).ok_or(WireError::CutOff)?;
+                    let (option, after) = rest.split_at_checked(length.into()).ok_or(WireError::CutOff)?;
+                    rest = after;
+                    if kind != IPV4_OPTION {
+                        continue;
+                    }
+                    if found.replace(Self::parse(IpVersion::V4, option)?).is_some() {
+                        return Err(WireError::Repeated);
+                    }
+                }
+            }
+        }
+        Ok(found)
     }
 
     /// Its bytes.
@@ -239,6 +277,26 @@ mod tests {
     }
 
     #[test]
+    fn the_option_is_found_among_others_of_a_header() {
+        let own = REQUEST.emit(IpVersion::V4);
+        let read = |parts: &[&[u8]]| IpOption::among(&parts.concat());
+        // A router alert (148) and a record of the route (7) are others.
+        let (alert, record): (&[u8], &[u8]) = (&[148, 4, 0, 0], &[7, 3, 4]);
+        for others in [&[][..], &[1, 1], alert, record] {
+            assert_eq!(read(&[others, &own, others]), Ok(Some(REQUEST)));
+            assert_eq!(read(&[others]), Ok(None));
+        }
+        assert_eq!(read(&[&[0], &own]), Ok(None), "nothing stands behind the end");
+        assert_eq!(read(&[&own, &own]), Err(WireError::Repeated));
+        assert_eq!(read(&[&own[..7]]), Err(WireError::CutOff));
+        assert_eq!(read(&[&[25, 4, 0, 0]]), Err(WireError::Truncated { bytes: 4 }));
+        assert_eq!(read(&[&[25, 12], &[0; 10]]), Err(WireError::Length { said: 12, allowed: 8 }));
+        for cut in [&[25][..], &[7], &[7, 0], &[7, 1], &[7, 3, 4, 9, 9]] {
+            assert_eq!(read(&[cut]), Err(WireError::CutOff), "{cut:?}");
+        }
+    }
+
+    #[test]
     fn reserved_bits_are_ignored() {
         let mut bytes = REQUEST.emit(IpVersion::V4);
         bytes[7] |= 0b11;
@@ -251,6 +309,9 @@ mod tests {
     proptest! {
         #[test]
         fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..12), version in any::<bool>()) {
+            if let Ok(Some(option)) = IpOption::among(&bytes) {
+                prop_assert_eq!(IpOption::among(&option.emit(IpVersion::V4)), Ok(Some(option)));
+            }
             let version = if version { IpVersion::V6 } else { IpVersion::V4 };
             if let Ok(option) = IpOption::parse(version, &bytes) {
                 prop_assert_eq!(IpOption::parse(version, &option.emit(version)), Ok(option));

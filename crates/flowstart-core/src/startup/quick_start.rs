@@ -27,7 +27,7 @@ use crate::event::{Ack, DecisionLog, ExitReason, Loss, Position, Sent};
 use crate::launch::{Continuation, Launch};
 use crate::needs::Needs;
 use crate::path::PathKnowledge;
-use crate::quick_start::host::{PacketSizes, RequestSize, window};
+use crate::quick_start::host::{Known, PacketSizes, RequestSize, window};
 use crate::quick_start::nonce::BITS_PER_STEP;
 use crate::quick_start::rate::{RateEncoding, Rounding};
 use crate::registry::ConfigError;
@@ -84,6 +84,13 @@ pub enum Reports {
     Always,
     /// Never.
     Never,
+}
+
+impl Reports {
+    /// The rate to report when this much was approved; `None`: nothing is reported.
+    pub fn rate(self, approved: Option<Rate>) -> Option<Rate> {
+        approved.or((self == Self::Always).then_some(Rate::ZERO)).filter(|_| self != Self::Never)
+    }
 }
 
 /// What follows after the acknowledgement of the window.
@@ -213,6 +220,18 @@ impl Config {
             RequestKind::Buffers => RequestSize::Buffers,
             RequestKind::Object => RequestSize::Object,
         }
+    }
+
+    /// The rate to ask for with this knowledge of the data and the path; `None`: Quick-Start is useless for it.
+    pub fn rate_to_ask(&self, known: Known, sizes: PacketSizes, initial_window: Bytes) -> Option<Rate> {
+        let known = Known {
+            rtt: known.rtt.or(Some(self.rtt)),
+            send_buffer: known.send_buffer.or(self.send_buffer),
+            object: known.object.filter(|_| self.request != RequestKind::Greedy),
+            ..known
+        };
+        let rate = self.request_size().rate(&known, sizes, initial_window)?.min(self.rate);
+        Some(Rate::from_bits_per_sec(rate.bits_per_sec() / u64::from(self.parallel)))
     }
 }
 

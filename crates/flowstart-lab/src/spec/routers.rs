@@ -169,6 +169,18 @@ impl Routers {
         Ok(Some(Self { config, taking_part, bandwidth, upstream, hidden, receiver_steps, booster }))
     }
 
+    /// The first of the keys for which there is nothing between two sockets: time for options, another router's link,
+    /// or a host that cheats.
+    pub fn key_without_sockets(&self) -> Option<&'static str> {
+        let keys = [
+            ("qs_delay", self.config.processing > Duration::ZERO),
+            ("qs_upstream", self.upstream.is_some()),
+            ("qs_receiver", self.receiver_steps.is_some()),
+            ("qs_booster", self.booster.is_some()),
+        ];
+        keys.into_iter().find(|(_, is_set)| *is_set).map(|(key, _)| key)
+    }
+
     /// The router in front of the link number `place` of the path, the sender's own link not counted.
     pub fn at(&self, place: u32) -> Config {
         match self.taking_part {

@@ -5,15 +5,10 @@
 
 use flowstart_core::scone::wire::{RateSignal, SconePacket, VERSION_EVEN, VERSION_ODD};
 
-/// Bytes of the connection IDs that noq gives out.
-pub(super) const ID_LENGTH: usize = 8;
-/// Longest connection ID of QUIC version 1 (RFC 9000, section 17.2).
-pub(super) const MAX_ID: usize = 20;
+use super::invariants::{ID_LENGTH, MAX_ID, connection_ids, is_long};
+
 /// Bytes of a SCONE packet before its destination connection ID.
 const START: usize = 6;
-/// Header form of a long header.
-const LONG: u8 = 0x80;
-
 /// What a datagram begins with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Beginning<'a> {
@@ -28,30 +23,6 @@ pub(super) enum Beginning<'a> {
     },
     /// A SCONE packet that is damaged or belongs to another packet, and where the packet behind begins if it was found.
     Malformed { length: Option<usize> },
-}
-
-/// Whether a datagram begins with a long header.
-pub(super) fn is_long(datagram: &[u8]) -> bool {
-    datagram.first().is_some_and(|first| first & LONG != 0)
-}
-
-/// Whether a datagram begins with Version Negotiation (RFC 8999, section 6), which belongs to no connection.
-pub(super) fn is_version_negotiation(datagram: &[u8]) -> bool {
-    is_long(datagram) && datagram.get(1..5) == Some(&[0; 4])
-}
-
-/// Destination and source connection ID of a datagram's first packet (RFC 8999, section 5). A short header does not
-/// tell the length of its ID.
-pub(super) fn connection_ids(datagram: &[u8], id_length: usize) -> Option<(&[u8], &[u8])> {
-    if !is_long(datagram) {
-        return Some((datagram.get(1..=id_length)?, &[]));
-    }
-    let id = |bytes| -> Option<(_, _)> {
-        let (length, rest): (&u8, &[u8]) = <[u8]>::split_first(bytes)?;
-        rest.split_at_checked(usize::from(*length))
-    };
-    let (destination, rest) = id(datagram.get(5..)?)?;
-    Some((destination, id(rest)?.0))
 }
 
 /// What a datagram begins with.

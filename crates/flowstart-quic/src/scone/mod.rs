@@ -24,6 +24,8 @@
 //!   out. The draft also wants the packet behind to be decrypted; a socket cannot know that.
 //! - **Paths.** Advice is for the addresses of both ends. A server that changes its own address is not noticed.
 
+use crate::invariants;
+
 mod batch;
 mod datagram;
 mod peers;

@@ -9,9 +9,10 @@ use std::time::Instant;
 use flowstart_core::scone::endpoint::Advice;
 use flowstart_core::scone::wire::RateSignal;
 use flowstart_core::time::Timestamp;
-use noq_proto::{ConnectionId, ConnectionIdGenerator, EndpointConfig, HashedConnectionIdGenerator};
+use noq_proto::{ConnectionId, EndpointConfig};
 
-use super::datagram::{Beginning, ID_LENGTH, MAX_ID, beginning};
+use super::datagram::{Beginning, beginning};
+use crate::connection_ids::{OwnIds, connection_id};
 
 /// Servers whose advice a client remembers; a new one takes the place of the one that was met first.
 const SERVERS: usize = 64;
@@ -96,15 +97,10 @@ impl Drop for Reader {
     }
 }
 
-fn connection_id(bytes: &[u8]) -> Option<ConnectionId> {
-    (bytes.len() <= MAX_ID).then(|| ConnectionId::new(bytes))
-}
-
 /// The servers of a client, and what the paths from them advise.
 #[derive(Debug)]
 pub struct Servers {
-    /// By which connection IDs of this end are known.
-    key: u64,
+    ids: OwnIds,
     began: Instant,
     advice: Mutex<Vec<(SocketAddr, Advice)>>,
     read: AtomicU64,
@@ -115,7 +111,7 @@ impl Servers {
     /// None yet. `key` is a random number, by which connection IDs are known that this end has given out.
     pub fn new(key: u64) -> Self {
         Self {
-            key,
+            ids: OwnIds::new(key),
             began: Instant::now(),
             advice: Mutex::default(),
             read: AtomicU64::new(0),
@@ -125,8 +121,7 @@ impl Servers {
 
     /// Makes an endpoint give out connection IDs that are known here; without this no signal counts.
     pub fn configure(&self, config: &mut EndpointConfig) {
-        let key = self.key;
-        config.cid_generator(Arc::new(move || Box::new(HashedConnectionIdGenerator::from_key(key))));
+        self.ids.configure(config);
     }
 
     /// A connection to this server is about to begin. Signals from elsewhere are not remembered.
@@ -163,18 +158,13 @@ impl Servers {
         let (counts, length) = match beginning(datagram) {
             Beginning::Other => return 0,
             Beginning::Signal { signal, destination, length } => {
-                (self.is_mine(destination) && self.learn(from, signal), Some(length))
+                (self.ids.contains(destination) && self.learn(from, signal), Some(length))
             }
             Beginning::Malformed { length } => (false, length),
         };
         let counter = if counts { &self.read } else { &self.malformed };
         counter.fetch_add(1, Ordering::Relaxed);
         length.unwrap_or(0)
-    }
-
-    /// Whether this end has given out this connection ID. Who guesses one is right once in 2^40.
-    fn is_mine(&self, id: &[u8]) -> bool {
-        id.len() == ID_LENGTH && HashedConnectionIdGenerator::from_key(self.key).validate(ConnectionId::new(id)).is_ok()
     }
 
     fn learn(&self, from: SocketAddr, signal: RateSignal) -> bool {
@@ -188,6 +178,8 @@ impl Servers {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
+
+    use noq_proto::{ConnectionIdGenerator, HashedConnectionIdGenerator};
 
     use super::super::datagram::tests::{announced, short};
     use super::*;

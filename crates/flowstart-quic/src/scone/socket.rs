@@ -16,8 +16,8 @@ use flowstart_core::scone::wire::{INDICATION, SconePacket};
 use flowstart_core::time::Timestamp;
 
 use super::batch::strip;
-use super::datagram::{connection_ids, is_long, is_version_negotiation};
 use super::peers::{Clients, Servers, since};
+use crate::invariants::{connection_ids, is_long, is_version_negotiation};
 
 /// Largest datagram with a SCONE packet: what every path of IPv6 carries (RFC 8200, section 5), without headers.
 const LARGEST: usize = 1280 - 48;

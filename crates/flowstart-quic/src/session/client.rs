@@ -16,7 +16,9 @@ use super::{Receiver, take, tell_flow, with_factory};
 use crate::flow::Flow;
 use crate::hint::{BandwidthHint, HintError};
 use crate::noq::ControllerFactory;
-use crate::transport_parameters::{self, HINT, PATH_STATE, ParameterError, PeerParameters, SCONE_SUPPORTED};
+use crate::transport_parameters::{
+    self, HINT, PATH_STATE, ParameterError, PeerParameters, QUICK_START, SCONE_SUPPORTED,
+};
 
 /// QUIC version 1 (RFC 9000).
 const VERSION_1: u32 = 1;
@@ -44,16 +46,18 @@ pub struct ClientConfig {
     hint: Option<Vec<u8>>,
     path_state: Option<Vec<u8>>,
     scone: bool,
+    quick_start: bool,
     encoded: Vec<u8>,
 }
 
 impl fmt::Debug for ClientConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { hint, path_state, scone, .. } = self;
+        let Self { hint, path_state, scone, quick_start, .. } = self;
         f.debug_struct("ClientConfig")
             .field("hint", hint)
             .field("path_state", path_state)
             .field("scone", scone)
+            .field("quick_start", quick_start)
             .finish_non_exhaustive()
     }
 }
@@ -74,7 +78,7 @@ impl ClientConfig {
         // Other faults of a configuration show only when it is used; no server has this name (RFC 6761).
         let name = ServerName::try_from("flowstart.invalid").map_err(|_| rustls::Error::UnsupportedNameType)?;
         ClientConnection::new(Arc::clone(&tls), Version::V1, name, Vec::new())?;
-        Ok(Self { tls, initial, hint: None, path_state: None, scone: false, encoded: Vec::new() })
+        Ok(Self { tls, initial, hint: None, path_state: None, scone: false, quick_start: false, encoded: Vec::new() })
     }
 
     /// Sends this hint, or none. [`BandwidthHint::quantized`] makes one that does not identify its sender.
@@ -100,6 +104,12 @@ impl ClientConfig {
     #[must_use]
     pub fn with_scone(self, scone: bool) -> Self {
         Self { scone, ..self }
+    }
+
+    /// Says whether this end answers requests of Quick-Start, which a socket below noq has to read.
+    #[must_use]
+    pub fn with_quick_start(self, quick_start: bool) -> Self {
+        Self { quick_start, ..self }
     }
 
     /// Appends these bytes to the transport parameters without a check: parameters of other extensions in the encoding
@@ -145,8 +155,10 @@ impl ClientConfig {
         for (id, value) in [(HINT, &self.hint), (PATH_STATE, &self.path_state)] {
             value.iter().for_each(|value| transport_parameters::write(id, value, &mut bytes));
         }
-        if self.scone {
-            transport_parameters::write(SCONE_SUPPORTED, &[], &mut bytes);
+        for (id, is_said) in [(SCONE_SUPPORTED, self.scone), (QUICK_START, self.quick_start)] {
+            if is_said {
+                transport_parameters::write(id, &[], &mut bytes);
+            }
         }
         bytes.extend_from_slice(&self.encoded);
         // The configuration was tried before, so only the provider's randomness can be missing.

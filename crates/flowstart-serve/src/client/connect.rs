@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use flowstart_quic::scone::Servers;
+use flowstart_quic::{quick_start, scone};
 use h3::error::Code;
 use noq::VarInt;
 use tokio::sync::OnceCell;
 
 use super::{ClientError, Url};
-use crate::endpoint::{bind, bind_for_servers};
+use crate::endpoint::{Readings, bind_for_servers};
 
 /// Connections that share a socket.
 const PER_SOCKET: u32 = 32;
@@ -25,16 +25,23 @@ pub(super) struct Local {
     ipv4: Vec<OnceCell<Bound>>,
     ipv6: Vec<OnceCell<Bound>>,
     next: AtomicUsize,
-    /// Whether they read SCONE packets.
-    scone: bool,
+    reads: Reads,
+}
+
+/// What sockets read of the path.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reads {
+    /// SCONE packets.
+    pub(super) scone: bool,
+    /// Requests to routers (Quick-Start).
+    pub(super) quick_start: bool,
 }
 
 /// A socket.
 #[derive(Debug)]
 struct Bound {
     endpoint: noq::Endpoint,
-    /// What paths to it advise, if it reads SCONE packets.
-    servers: Option<Arc<Servers>>,
+    read: Readings,
 }
 
 /// Whether the server took early data, and when the handshake was complete.
@@ -48,32 +55,37 @@ pub(super) struct Connected {
     pub(super) address: SocketAddr,
     /// The fate of early data, if the connection is used before the server has answered.
     pub(super) early: Option<Early>,
-    /// What paths to its socket advise, if that reads SCONE packets.
-    pub(super) servers: Option<Arc<Servers>>,
+    /// What its socket reads of the path.
+    pub(super) read: Readings,
 }
 
 impl Local {
     /// Sockets for this many connections. They are bound when they are needed.
-    pub(super) fn new(connections: u32, scone: bool) -> Self {
-        let sockets = connections.div_ceil(PER_SOCKET) as usize;
+    pub(super) fn new(connections: u32, reads: Reads) -> Self {
+        // A request to routers does not tell whose it is among the connections of a socket.
+        let sockets = connections.div_ceil(if reads.quick_start { 1 } else { PER_SOCKET }) as usize;
         let empty = || (0..sockets).map(|_| OnceCell::new()).collect();
-        Self { ipv4: empty(), ipv6: empty(), next: AtomicUsize::new(0), scone }
+        Self { ipv4: empty(), ipv6: empty(), next: AtomicUsize::new(0), reads }
     }
 
     async fn towards(&self, server: SocketAddr) -> std::io::Result<&Bound> {
         let (any, endpoints): (IpAddr, _) = match server {
             SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED.into(), &self.ipv4),
+            SocketAddr::V6(_) if self.reads.quick_start => {
+                let problem = "Quick-Start reads options of IPv4, and this is an address of IPv6";
+                return Err(std::io::Error::new(std::io::ErrorKind::Unsupported, problem));
+            }
             SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED.into(), &self.ipv6),
         };
         let place = self.next.fetch_add(1, Ordering::Relaxed) % endpoints.len().max(1);
         let endpoint = endpoints.get(place).ok_or(std::io::ErrorKind::InvalidInput)?;
         let bound = || async {
-            let servers = self.scone.then(|| Arc::new(Servers::new(rand::random())));
-            let endpoint = match &servers {
-                Some(servers) => bind_for_servers((any, 0).into(), servers.clone()),
-                None => bind((any, 0).into(), None),
+            let key = rand::random();
+            let read = Readings {
+                scone: self.reads.scone.then(|| Arc::new(scone::Servers::new(key))),
+                quick_start: self.reads.quick_start.then(|| Arc::new(quick_start::Requests::new(key))),
             };
-            endpoint.map(|endpoint| Bound { endpoint, servers })
+            bind_for_servers((any, 0).into(), &read).map(|endpoint| Bound { endpoint, read })
         };
         endpoint.get_or_try_init(bound).await
     }
@@ -106,11 +118,14 @@ impl Local {
         config: &noq::ClientConfig,
         early: bool,
     ) -> Result<Connected, String> {
-        let Bound { endpoint, servers } = self.towards(server).await.map_err(|error| error.to_string())?;
-        if let Some(servers) = servers {
+        let Bound { endpoint, read } = self.towards(server).await.map_err(|error| error.to_string())?;
+        if let Some(servers) = &read.scone {
             servers.meet(server);
         }
-        let connected = |connection, early| Connected { connection, address: server, early, servers: servers.clone() };
+        if let Some(requests) = &read.quick_start {
+            requests.meet(server);
+        }
+        let connected = |connection, early| Connected { connection, address: server, early, read: read.clone() };
         let connecting = endpoint.connect_with(config.clone(), server, &url.host);
         let mut connecting = connecting.map_err(|error| error.to_string())?;
         if early {

@@ -14,7 +14,7 @@ use tokio_util::task::AbortOnDropHandle;
 use super::connect::{Connected, close};
 use super::{ClientError, Progress, Url};
 use crate::path_state::PATH_STATE;
-use crate::{file, hexadecimal, http3, scone};
+use crate::{file, hexadecimal, http3, quick_start, scone};
 
 /// The longest wait for a server's state for the next connection.
 const CONFIRMATION: Duration = Duration::from_secs(1);
@@ -162,9 +162,14 @@ impl Fetch<'_> {
         if let Some(urgency) = self.urgency {
             request = request.header("priority", format!("u={urgency}"));
         }
-        let signal = connected.servers.as_ref().map(|servers| servers.signal(connected.address));
+        let read = &connected.read;
+        let signal = read.scone.as_ref().map(|servers| servers.signal(connected.address));
         if let Some(report) = signal.and_then(scone::report) {
             request = request.header(scone::ADVICE, report);
+        }
+        let response = read.quick_start.as_ref().and_then(|requests| requests.response());
+        if let Some(response) = response.and_then(quick_start::field) {
+            request = request.header(quick_start::RESPONSE, response);
         }
         let request = request.header(header::USER_AGENT, concat!("flowstart/", env!("CARGO_PKG_VERSION"))).body(());
         request.map_err(|error| self.url.failed(&error))

@@ -21,7 +21,6 @@ use std::time::{Duration, Instant};
 use flowstart_core::avoidance::{AvoidanceConfig, cubic};
 use flowstart_core::units::{Bytes, Rate};
 use flowstart_quic::hint::BandwidthHint;
-use flowstart_quic::scone::Servers;
 use flowstart_quic::session;
 use flowstart_quic::transport_parameters::MAX_PATH_STATE;
 use futures_util::future::join_all;
@@ -30,9 +29,9 @@ use noq::crypto::rustls::QuicClientConfig;
 use tokio::io::AsyncWrite;
 use tokio::sync::{Barrier, Semaphore};
 
-use self::connect::{Connected, Local};
+use self::connect::{Connected, Local, Reads};
 use self::fetch::{Answer, Fetch};
-use crate::endpoint::{RECEIVE_WINDOW, transport};
+use crate::endpoint::{RECEIVE_WINDOW, Readings, transport};
 use crate::file;
 use crate::scheme::Scheme;
 use crate::tokens::Tokens;
@@ -159,6 +158,9 @@ pub struct Config {
     pub urgency: Option<u8>,
     /// Whether it reads SCONE packets, and reports with its requests what the path advises.
     pub scone: bool,
+    /// Whether it reads what servers ask of routers (Quick-Start), and responds with its requests. That takes Linux and
+    /// IPv4, and each connection has a socket of its own.
+    pub quick_start: bool,
     /// Connections that [`Client::get_many`] opens.
     pub connections: u32,
     /// How many of them may be in their handshake at a time.
@@ -179,6 +181,7 @@ impl Config {
             resume: false,
             urgency: None,
             scone: false,
+            quick_start: false,
             connections: 1,
             handshakes: 64,
             hold: None,
@@ -208,6 +211,15 @@ pub struct SconeSeen {
     pub advised: Option<Rate>,
 }
 
+/// What a client has read of its server's request to the routers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QuickStartSeen {
+    /// The rate that was left of it when it arrived, zero if a router took it away; `None`: no request arrived in time.
+    pub arrived: Option<Rate>,
+    /// Options that were ignored, because they were malformed or not for this client.
+    pub malformed: u64,
+}
+
 /// What happened when. Times count from the first packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Timings {
@@ -231,6 +243,8 @@ pub struct Timings {
     pub rate: Option<Rate>,
     /// What was read of SCONE packets; `None` without SCONE.
     pub scone: Option<SconeSeen>,
+    /// What was read of the request to the routers; `None` without Quick-Start.
+    pub quick_start: Option<QuickStartSeen>,
 }
 
 impl Timings {
@@ -288,14 +302,15 @@ impl Client {
     /// [`ClientError`] when the TLS does not work with QUIC, or when the path state cannot be read or sent.
     pub fn new(config: Config) -> Result<Self, ClientError> {
         let Config { mut tls, receive_window, hint, path_state, tokens, .. } = config;
-        let Config { resume, urgency, scone, connections, handshakes, hold, .. } = config;
+        let Config { resume, urgency, scone, quick_start, connections, handshakes, hold, .. } = config;
         tls.enable_early_data = resume;
         let failed = |error: &dyn std::fmt::Display| ClientError::Tls(error.to_string());
         let kept = path_state.as_deref().map(kept_state).transpose()?.flatten();
-        let mut quic = if hint.is_none() && kept.is_none() && !scone {
+        let mut quic = if hint.is_none() && kept.is_none() && !scone && !quick_start {
             noq::ClientConfig::new(Arc::new(QuicClientConfig::try_from(tls).map_err(|error| failed(&error))?))
         } else {
-            let crypto = session::ClientConfig::new(tls).map_err(|error| failed(&error))?.with_scone(scone);
+            let crypto = session::ClientConfig::new(tls).map_err(|error| failed(&error))?;
+            let crypto = crypto.with_scone(scone).with_quick_start(quick_start);
             let crypto = crypto.with_hint(hint.as_ref()).map_err(|error| failed(&error))?;
             let crypto = crypto.with_path_state(kept.as_deref()).map_err(|error| {
                 let file = path_state.clone().unwrap_or_default();
@@ -319,7 +334,7 @@ impl Client {
             hold,
             open: AtomicUsize::new(0),
         };
-        let local = Local::new(connections, scone);
+        let local = Local::new(connections, Reads { scone, quick_start });
         Ok(Self { local, config: quic, path_state, again, urgency, connections, together })
     }
 
@@ -400,39 +415,36 @@ impl Client {
         let (again, path_state) = (self.again, self.path_state.as_deref());
         let mut fetch = Fetch { url, start, again, urgency: self.urgency, path_state, out, watch };
         let fetched = fetch.over(&connected).await;
-        let Connected { connection, address, early, servers } = connected;
-        let seen = |servers: Option<Arc<Servers>>| servers.map(|servers| seen(&servers, address));
-        let Some(outcome) = early else { return Ok(fetched?.timings(address, handshake, None, seen(servers))) };
+        let Connected { connection, address, early, read } = connected;
+        let Some(outcome) = early else { return Ok(fetched?.timings(address, handshake, None, &read)) };
         let (accepted, completed) = outcome.await.map_err(|error| url.failed(&error))?;
         if accepted || fetched.is_ok() {
             let handshake = completed.saturating_duration_since(start);
-            return Ok(fetched?.timings(address, handshake, Some(true), seen(servers)));
+            return Ok(fetched?.timings(address, handshake, Some(true), &read));
         }
         // Data that the server did not take is lost with its streams. A new connection is the simplest way to continue.
         connect::close(&connection);
         let connected = self.local.connect(url, &[address], &self.config, false).await;
         let (handshake, connected) = (start.elapsed(), connected?);
         let answer = fetch.over(&connected).await?;
-        Ok(answer.timings(address, handshake, Some(false), seen(connected.servers)))
+        Ok(answer.timings(address, handshake, Some(false), &connected.read))
     }
 }
 
 impl Answer {
-    fn timings(
-        self,
-        address: SocketAddr,
-        handshake: Duration,
-        early_data: Option<bool>,
-        scone: Option<SconeSeen>,
-    ) -> Timings {
+    fn timings(self, address: SocketAddr, handshake: Duration, early_data: Option<bool>, read: &Readings) -> Timings {
         let Self { status, bytes, first_byte, fct, request, rate } = self;
-        Timings { address, status, early_data, bytes, handshake, first_byte, fct, request, rate, scone }
+        let scone = read.scone.as_ref().map(|servers| SconeSeen {
+            packets: servers.read(),
+            malformed: servers.malformed(),
+            advised: servers.signal(address).rate(),
+        });
+        let quick_start = read.quick_start.as_ref().map(|requests| QuickStartSeen {
+            arrived: requests.response().map(|response| response.rate.rate()),
+            malformed: requests.malformed(),
+        });
+        Timings { address, status, early_data, bytes, handshake, first_byte, fct, request, rate, scone, quick_start }
     }
-}
-
-/// What a socket has read from `server`.
-fn seen(servers: &Servers, server: SocketAddr) -> SconeSeen {
-    SconeSeen { packets: servers.read(), malformed: servers.malformed(), advised: servers.signal(server).rate() }
 }
 
 /// The state that the server gave earlier, if it did.

@@ -18,6 +18,7 @@ use super::answers::Client;
 use super::limits::{Counted, OfPrefix};
 use super::memory::Room;
 use super::qlog;
+use super::quick_start::Asking;
 use super::scone::Advised;
 use super::shared::{Shared, h3_code, locked};
 use super::sources;
@@ -27,8 +28,12 @@ use crate::scheme::Scheme;
 /// A connection among all of them, and among those of its prefix if these are limited.
 type Place = (Counted, Option<OfPrefix>);
 
-/// A client's first message, and its connection's SCONE packets if it reads them.
-type Said = (PeerParameters, Option<Advised>);
+/// A client's first message, its connection's SCONE packets if it reads them, and whether the connection asks routers.
+struct Said {
+    parameters: PeerParameters,
+    advised: Option<Advised>,
+    asking: Option<Asking>,
+}
 
 impl Shared {
     /// Decides whether to accept a connection.
@@ -101,8 +106,8 @@ impl Shared {
             Ok(connecting) => timeout(self.limits.handshake, self.connected(connecting)).await,
             Err(error) => Ok(Err(error)),
         };
-        let (said, advised) = locked(&said).take().unzip();
-        for error in said.iter().flat_map(PeerParameters::errors) {
+        let said = locked(&said).take();
+        for error in said.iter().flat_map(|said| said.parameters.errors()) {
             self.log.tell(&format!("{address}: {error}"));
         }
         let Ok(Ok(connection)) = connected else { return count("failed") };
@@ -117,9 +122,9 @@ impl Shared {
             Err(_) => None,
         };
         self.metrics.active.inc();
-        let client = Client::new(self.clone(), connection, flow.clone(), scheme.name(), notes, address, delivered)
-            .with_advice(advised.flatten());
-        if let Some(parameters) = said {
+        let mut client = Client::new(self.clone(), connection, flow.clone(), scheme.name(), notes, address, delivered);
+        if let Some(Said { parameters, advised, asking }) = said {
+            client = client.with_path(advised, asking);
             if let Ok(Some(hint)) = parameters.hint {
                 client.judge(&hint, sources::name::HINT);
             }
@@ -170,19 +175,20 @@ impl Shared {
     /// The configuration of one connection; `said` gets the content of the client's first message, `notes` go into its
     /// qlog file.
     fn config_for(
-        &self,
+        self: &Arc<Self>,
         scheme: &Scheme,
         flow: &Arc<Flow>,
         remote: SocketAddr,
         said: Arc<Mutex<Option<Said>>>,
         notes: qlog::Notes,
     ) -> Arc<ServerConfig> {
-        let clients = self.scone.clone();
+        let (server, request) = (self.clone(), scheme.request().copied());
         let receiver = move |_: &Flow, parameters: PeerParameters| {
             let id = parameters.initial_source.as_deref().filter(|_| parameters.scone == Ok(true));
-            // The answer to this message carries the first SCONE packet.
-            let reader = clients.zip(id).and_then(|(clients, id)| clients.admit(remote, id));
-            *locked(&said) = Some((parameters, reader.map(Advised::new)));
+            // The answer to this message carries the first SCONE packet and the request to the routers.
+            let reader = server.scone.as_ref().zip(id).and_then(|(clients, id)| clients.admit(remote, id));
+            let (advised, asking) = (reader.map(Advised::new), server.ask(request.as_ref(), remote, &parameters));
+            *locked(&said) = Some(Said { parameters, advised, asking });
         };
         let Some(qlog) = &self.qlog else {
             return session::accept_config(&self.config, scheme.factory(), flow, receiver);

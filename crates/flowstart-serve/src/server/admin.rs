@@ -60,6 +60,9 @@ fn answer<B>(server: &Shared, request: &Request<B>, client: SocketAddr) -> Respo
             if let Some(clients) = &server.scone {
                 server.metrics.count_scone(clients);
             }
+            if let Some(clients) = &server.quick_start {
+                server.metrics.count_quick_start(clients);
+            }
             (StatusCode::OK, OPEN_METRICS, server.metrics.text())
         }
         ("/kill-switch", &Method::GET) => (StatusCode::OK, "text/plain", state(server)),

@@ -24,6 +24,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::content::{self, Absent, Object};
 use super::memory::Holder;
+use super::quick_start::Asking;
 use super::scone::Advised;
 use super::shared::{FAREWELL, Shared, locked};
 use super::{hints, priority, qlog, sources};
@@ -59,6 +60,8 @@ pub(super) struct Client {
     hint: Mutex<HintState>,
     /// What its path advises, if it carries SCONE packets.
     advised: Option<Advised>,
+    /// What it asks the routers of its path, if it does.
+    asking: Option<Asking>,
     /// Answers that arrived.
     answers: Mutex<metrics::Answers>,
     /// Payload of answers so far.
@@ -128,6 +131,7 @@ impl Client {
             delivered,
             hint: Mutex::new(HintState::None),
             advised: None,
+            asking: None,
             answers: Mutex::default(),
             answered: AtomicU64::new(0),
             waiting: AtomicU64::new(0),
@@ -136,9 +140,9 @@ impl Client {
         }
     }
 
-    /// It carries SCONE packets.
-    pub(super) fn with_advice(self, advised: Option<Advised>) -> Self {
-        Self { advised, ..self }
+    /// It carries SCONE packets, or asks routers.
+    pub(super) fn with_path(self, advised: Option<Advised>, asking: Option<Asking>) -> Self {
+        Self { advised, asking, ..self }
     }
 
     /// Answers requests until the client or the server ends the connection.
@@ -233,6 +237,7 @@ impl Client {
         }
         self.take_client_hints(request);
         self.server.take_advice(request.headers(), self.advised.as_ref(), &self.flow, self.address);
+        self.server.take_response(request.headers(), self.asking.as_ref(), &self.flow, self.address);
         // What waits here holds neither a file nor a part of one.
         let turn = self.turns.acquire().await.map_err(|_| Cut)?;
         let (server, path) = (self.server.clone(), request.uri().path().to_owned());

@@ -9,6 +9,7 @@
 //! | how many connections may come | `limits`, `memory` |
 //! | clients' hints about their path, and the used part | `hints` |
 //! | what the path advises, as clients report it (SCONE) | `scone` |
+//! | what routers approve, as clients respond it (Quick-Start) | `quick_start` |
 //! | what is known of a path, and from where | `sources` |
 //! | the memory of paths | `paths` |
 //! | metrics and the kill switch over HTTP | `admin` |
@@ -25,6 +26,7 @@ mod paths;
 mod policy;
 mod priority;
 mod qlog;
+mod quick_start;
 mod scone;
 mod shared;
 mod sharing;
@@ -41,7 +43,7 @@ use std::time::Duration;
 use flowstart_core::sources::Known;
 use flowstart_core::units::Bytes;
 use flowstart_quic::hint::HintPolicy;
-use flowstart_quic::scone::Clients;
+use flowstart_quic::quick_start::Unable;
 use h3::error::Code;
 use noq::crypto::rustls::QuicServerConfig;
 use tokio::net::TcpListener;
@@ -61,7 +63,7 @@ use self::shared::{FAREWELL, Shared, h3_code};
 use self::sharing::SharedWindows;
 pub use self::sources::InterfaceChoice;
 use self::sources::SourcesOfServer;
-use crate::endpoint::{bind, bind_for_clients, transport};
+use crate::endpoint::{Clients, bind_for_clients, transport};
 use crate::metrics::Metrics;
 use crate::path_state::Seal;
 use crate::tokens::Used;
@@ -105,6 +107,9 @@ pub struct Config {
     /// Whether clients that read SCONE packets get them, and what they report of the advice caps launches. Packets of
     /// all connections then stay at 1200 bytes, which leaves room for the SCONE packets.
     pub scone: bool,
+    /// Whether connections whose scheme wants it ask the routers of the path for a rate (Quick-Start), if their clients
+    /// answer. That takes an IPv4 address, Linux and `CAP_NET_RAW`.
+    pub quick_start: bool,
     /// The folder for a qlog file per connection.
     pub qlog: Option<PathBuf>,
     /// What all files in this folder may take, and one of them a tenth of it.
@@ -133,6 +138,7 @@ impl Config {
             deadline: None,
             early_data: false,
             scone: false,
+            quick_start: false,
             qlog: None,
             qlog_limit: QLOG_LIMIT,
             metrics: None,
@@ -177,6 +183,17 @@ pub enum ServerError {
         scheme: String,
         /// What it can start from.
         senses: Vec<Known>,
+    },
+    /// Routers cannot be asked.
+    #[error("Quick-Start: {0}")]
+    QuickStart(#[from] Unable),
+    /// A scheme wants to ask routers for what sockets cannot.
+    #[error("{scheme}: {problem}")]
+    Request {
+        /// The scheme.
+        scheme: String,
+        /// What is wrong with its parameters.
+        problem: &'static str,
     },
     /// A source cannot be asked.
     #[error("{0}")]
@@ -228,6 +245,7 @@ impl Server {
     /// [`ServerError`] with the file or the address that cannot be used.
     pub async fn start(config: Config) -> Result<Self, ServerError> {
         sources::check(&config)?;
+        quick_start::check(&config)?;
         let known = SourcesOfServer::new(&config, &config.warnings).map_err(ServerError::Source)?;
         let Config { listen, mut tls, schemes, root, path_state_key, early_data, limits, warnings, qlog_limit, .. } =
             config;
@@ -261,12 +279,9 @@ impl Server {
         }
         quic.transport_config(Arc::new(transport.clone()));
         let unusable = |cause| ServerError::Listen { address: listen, cause };
-        let scone = config.scone.then(Arc::<Clients>::default);
-        let endpoint = match &scone {
-            Some(clients) => bind_for_clients(listen, quic.clone(), clients.clone()),
-            None => bind(listen, Some(quic.clone())),
-        };
-        let endpoint = endpoint.map_err(unusable)?;
+        let clients =
+            Clients { scone: config.scone.then(Arc::default), quick_start: config.quick_start.then(Arc::default) };
+        let endpoint = bind_for_clients(listen, quic.clone(), &clients).map_err(unusable)?;
         let address = endpoint.local_addr().map_err(unusable)?;
         let shared = Arc::new(Shared {
             endpoint,
@@ -280,7 +295,8 @@ impl Server {
             rate: limits.rate.map(RateLimit::new),
             hints: Hints::new(config.hint_policy),
             log: Seldom::new(warnings.clone()),
-            scone,
+            scone: clients.scone,
+            quick_start: clients.quick_start,
             qlog,
             early_data,
             sources: Arc::new(known),

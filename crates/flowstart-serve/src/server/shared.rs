@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use flowstart_quic::scone::Clients;
+use flowstart_quic::{quick_start, scone};
 use h3::error::Code;
 use noq::{Endpoint, ServerConfig, TransportConfig, VarInt};
 use tokio::sync::Semaphore;
@@ -50,7 +50,9 @@ pub(super) struct Shared {
     /// Warns of everything else.
     pub(super) warnings: Warnings,
     /// The connections that carry SCONE packets, if any may.
-    pub(super) scone: Option<Arc<Clients>>,
+    pub(super) scone: Option<Arc<scone::Clients>>,
+    /// The connections that ask routers, if any may.
+    pub(super) quick_start: Option<Arc<quick_start::Clients>>,
     /// Where qlog files go.
     pub(super) qlog: Option<qlog::Folder>,
     /// Requests are answered before the handshake is complete.

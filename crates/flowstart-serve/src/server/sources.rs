@@ -230,8 +230,7 @@ pub(super) fn check(config: &Config) -> Result<(), ServerError> {
         Known::Requested => config.deadline.is_some(),
         // The server's own connections.
         Known::Concurrent => true,
-        // Requests to routers are options of IP, which sockets without privileges cannot send.
-        Known::Approved => false,
+        Known::Approved => config.quick_start,
     };
     for scheme in config.schemes.all() {
         let senses = scheme.senses();

@@ -184,7 +184,7 @@ impl Link {
     }
 
     /// Makes the link pass every packet through its queue, so that departures are visible.
-    pub(crate) fn keep_queue(&mut self) {
+    pub fn keep_queue(&mut self) {
         self.plain = false;
     }
 

@@ -15,23 +15,11 @@
 use flowstart_core::quick_start::host::{Known, PacketSizes, Request, respond};
 use flowstart_core::quick_start::wire::{IpOption, IpVersion, Response};
 use flowstart_core::rng::Substream;
-use flowstart_core::startup::quick_start::{Config, FAILED, OptionRoom, Reports, RequestKind};
+use flowstart_core::startup::quick_start::{Config, FAILED, OptionRoom};
 use flowstart_core::time::Duration;
 use flowstart_core::units::{Bytes, Rate};
 
 use crate::packet::{Direction, INITIAL_TTL, NO_OPTION, QuickStartOption, ip_ttl};
-
-/// The rate of a request: the host's part of the rule in `config`.
-fn rate_to_ask(config: &Config, known: Known, sizes: PacketSizes, window: Bytes) -> Option<Rate> {
-    let known = Known {
-        rtt: known.rtt.or(Some(config.rtt)),
-        send_buffer: known.send_buffer.or(config.send_buffer),
-        object: known.object.filter(|_| config.request != RequestKind::Greedy),
-        ..known
-    };
-    let rate = config.request_size().rate(&known, sizes, window)?.min(config.rate);
-    Some(Rate::from_bits_per_sec(rate.bits_per_sec() / u64::from(config.parallel)))
-}
 
 /// A receiver's answer to the option of a packet that arrived after this many links; [`NO_OPTION`] if it is not a
 /// request.
@@ -67,7 +55,7 @@ impl QuickStart {
     pub fn new(config: &Config, known: Known, segment: Bytes, initial_window: Bytes, rng: Substream) -> Self {
         let sizes = PacketSizes { mss: segment, header: config.header };
         Self {
-            rate: rate_to_ask(config, known, sizes, initial_window),
+            rate: config.rate_to_ask(known, sizes, initial_window),
             config: *config,
             rng,
             request: None,
@@ -90,7 +78,7 @@ impl QuickStart {
         if self.failed {
             return;
         }
-        self.rate = rate_to_ask(&self.config, known, self.sizes, window);
+        self.rate = self.config.rate_to_ask(known, self.sizes, window);
         let Some(rate) = self.rate else { return };
         let Config { rounding, encoding, .. } = self.config;
         self.request = Request::new(rate, rounding, encoding, INITIAL_TTL, &mut self.rng);
@@ -169,12 +157,7 @@ impl QuickStart {
 
     fn set_report(&mut self) {
         let Some(request) = &self.request else { return };
-        let nothing = Rate::from_bits_per_sec(0);
-        let reported = match self.config.reports {
-            Reports::Approved => self.approved,
-            Reports::Always => Some(self.approved.unwrap_or(nothing)),
-            Reports::Never => None,
-        };
+        let reported = self.config.reports.rate(self.approved);
         self.report = reported.map_or(NO_OPTION, |rate| request.report(rate).emit(IpVersion::V4));
     }
 

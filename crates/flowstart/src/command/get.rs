@@ -18,14 +18,15 @@ use flowstart_core::time::Duration;
 use flowstart_core::units::{Bytes, Rate};
 use flowstart_quic::hint::BandwidthHint;
 use flowstart_serve::H3;
-use flowstart_serve::client::{self, Client, Many, Progress, SconeSeen, Timings, Url, estimate};
+use flowstart_serve::client::{self, Client, Many, Progress, Timings, Url, estimate};
 use flowstart_serve::tokens::Tokens;
 use http::{StatusCode, Uri};
 use indicatif::{ProgressBar, ProgressStyle};
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::io::AsyncWrite;
 
 mod estimates;
+mod path;
 
 use crate::attention::{Waiting, shows_progress};
 use crate::failure::{FAILED, Failure, advised};
@@ -76,6 +77,9 @@ pub(crate) struct Arguments {
     /// Read what elements of the path advise (SCONE), and report it to the server with the request.
     #[arg(long)]
     scone: bool,
+    /// Answer the server's request to the routers of the path (Quick-Start). It takes Linux and an IPv4 address.
+    #[arg(long)]
+    quick_start: bool,
     /// Write the content to this file, or `-` for stdout. The file appears when the content is complete.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -174,6 +178,7 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
         resume: arguments.repeat > 1,
         urgency: arguments.urgency,
         scone: arguments.scone,
+        quick_start: arguments.quick_start,
         connections: arguments.connections,
         handshakes: arguments.handshakes,
         hold: arguments.hold.map(std_time),
@@ -392,7 +397,7 @@ fn tell(
     hint: Option<Rate>,
     estimates: Option<&Sources>,
 ) -> Result<bool, Failure> {
-    let Timings { address, status, early_data, bytes, handshake, first_byte, fct, request, rate: _, scone } = timings;
+    let Timings { address, status, early_data, bytes, handshake, first_byte, fct, request, .. } = timings;
     let early_data = early_data.map(|accepted| if accepted { "accepted" } else { "rejected" });
     if arguments.json {
         let told = json!({
@@ -401,7 +406,8 @@ fn tell(
             "status": status.as_u16(),
             "hint_bps": hint.map(Rate::bits_per_sec),
             "estimates": estimates.map(estimates::as_json),
-            "scone": scone.map(scone_as_json),
+            "scone": timings.scone.map(path::scone_as_json),
+            "quick_start": timings.quick_start.map(path::quick_start_as_json),
             "early_data": early_data,
             "bytes": bytes,
             "handshake_ms": millis(*handshake),
@@ -413,14 +419,15 @@ fn tell(
         print(&format!("{told}\n"))?;
     } else {
         tell!(
-            "{status}, {}: handshake {:.1} ms, first byte {}, FCT {:.1} ms, goodput {:.2} Mbit/s{}{}",
+            "{status}, {}: handshake {:.1} ms, first byte {}, FCT {:.1} ms, goodput {:.2} Mbit/s{}{}{}",
             Bytes::new(*bytes),
             millis(*handshake),
             first_byte.map_or("–".into(), |first| format!("{:.1} ms", millis(first))),
             millis(*fct),
             timings.goodput_mbps(),
             early_data.map_or(String::new(), |what| format!(", early data {what}")),
-            scone.map_or(String::new(), |scone| format!(", {}", scone_in_words(scone)))
+            timings.scone.map_or(String::new(), |scone| format!(", {}", path::scone_in_words(scone))),
+            timings.quick_start.map_or(String::new(), |seen| format!(", {}", path::quick_start_in_words(seen)))
         );
     }
     let refused = timings.is_refused();
@@ -428,16 +435,6 @@ fn tell(
         tell!("error: {}: the server answered {status}", arguments.url);
     }
     Ok(refused)
-}
-
-fn scone_as_json(SconeSeen { packets, malformed, advised }: SconeSeen) -> Value {
-    json!({ "packets": packets, "malformed": malformed, "advised_bps": advised.map(Rate::bits_per_sec) })
-}
-
-fn scone_in_words(SconeSeen { packets, malformed, advised }: SconeSeen) -> String {
-    let advice = advised.map_or_else(|| "the path advises nothing".into(), |rate| format!("the path advises {rate}"));
-    let damaged = if malformed > 0 { format!(", {malformed} malformed") } else { String::new() };
-    format!("{advice} ({packets} SCONE packets{damaged})")
 }
 
 /// Shows the progress of an answer.

@@ -61,7 +61,7 @@ struct Congestion {
 
 impl Congestion {
     fn choice(&self) -> Result<perf::Congestion, Failure> {
-        let scheme = self.scheme.scheme()?;
+        let scheme = self.scheme.scheme_without_approvals()?;
         Ok(match self.controller {
             Controller::Flowstart => perf::Congestion::Scheme(Arc::new(scheme)),
             Controller::NoqCubic => perf::Congestion::NoqCubic,
@@ -208,7 +208,7 @@ async fn pairs(arguments: &Pairs) -> Result<ExitCode, Failure> {
         return Err(Failure::Input(format!("--size `{}`: use 1MB or more", arguments.size)));
     }
     let bar = crate::output::progress(u64::from(arguments.pairs));
-    let congestion = perf::Congestion::Scheme(Arc::new(arguments.scheme.scheme()?));
+    let congestion = perf::Congestion::Scheme(Arc::new(arguments.scheme.scheme_without_approvals()?));
     let pairs = perf::pairs(arguments.size, arguments.pairs, &congestion, || bar.inc(1)).await?;
     bar.finish_and_clear();
     let mean = |costs: &[Cost], value: Part| costs.iter().map(value).sum::<f64>() / costs.len() as f64;

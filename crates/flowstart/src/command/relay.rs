@@ -8,6 +8,7 @@ use std::sync::atomic::AtomicBool;
 use clap::Args;
 use flowstart_core::time::Duration;
 use flowstart_emu::relay::{Config, Relay, RelayError, Signals, Told};
+use flowstart_emu::router::Options;
 use flowstart_lab::spec::aqm::Aqm;
 use flowstart_lab::spec::link::Link;
 use flowstart_sim::link::LinkCounters;
@@ -27,10 +28,12 @@ Examples:
 Clients send to the address of --listen as if it were the server. What the server sends crosses the link with its AQM, \
 what clients send crosses the way back (up_rate, up_buffer). Both are the links of compare and run, in real time, \
 without privileges; `flowstart list links` and `list link-options` say what there is. Datagrams count with the headers \
-of IP and UDP. Hosts are the real ones, so keys about hosts, routers and hints are refused. ECN is not marked: an AQM \
-drops. A client that was silent for two minutes is forgotten; when it comes back, it looks to the server as if it had \
-moved. With scone=RATE the link is also an element that advises this rate in SCONE packets to clients. SIGINT and \
-SIGTERM end the relay, which then says what it counted.")]
+of IP and UDP. Hosts are the real ones, so keys about hosts and hints are refused. ECN is not marked: an AQM drops. A \
+client that was silent for two minutes is forgotten; when it comes back, it looks to the server as if it had moved. \
+With scone=RATE the link is also an element that advises this rate in SCONE packets to clients. With \
+quick_start=target, or another of these keys, the link to clients has a router that approves rates in the option of \
+Quick-Start (RFC 4782), as in the lab; this takes Linux, CAP_NET_RAW and IPv4 addresses. SIGINT and SIGTERM end the \
+relay, which then says what it counted.")]
 pub(crate) struct Arguments {
     /// The link: a preset, a preset with keys, or keys (list links, list link-options).
     #[arg(long)]
@@ -61,6 +64,7 @@ impl Arguments {
             return Err(Failure::Input("--aqm oracle: only a simulator knows every window".into()));
         }
         // The simulator's hosts and routers, which have no counterpart here.
+        let of_routers = link.routers.and_then(|routers| routers.key_without_sockets());
         let elsewhere = [
             ("access_rate", link.access_rate.as_mbit() < ACCESS_MBIT),
             ("access_delay", link.access_delay > Duration::ZERO),
@@ -68,18 +72,19 @@ impl Arguments {
             ("hops", link.hops > 1),
             ("hint", link.hint.is_some()),
             ("hint_steps", link.hint_grid.is_some()),
-            ("quick_start", link.routers.is_some()),
             ("xcp", link.xcp),
             ("pep", link.proxy.is_some()),
             ("trace_start", link.trace_start_varies),
         ];
-        if let Some((key, _)) = elsewhere.into_iter().find(|(_, is_set)| *is_set) {
+        let elsewhere = elsewhere.into_iter().find(|(_, is_set)| *is_set).map(|(key, _)| key);
+        if let Some(key) = elsewhere.or(of_routers) {
             let allowed = if key == "access_rate" { "; access_rate=10gbit leaves it out" } else { "" };
             return Err(Failure::Input(format!("--link `{}`: a relay has no {key}{allowed}", self.link)));
         }
         let (down, up) = link.hop(&aqm.config());
         let down_advice = link.advising;
-        Ok(Config { down, up, down_advice, seed: self.seed, ..Config::new(self.listen, self.to) })
+        let router = link.routers.map(|routers| (routers.at(0), routers.bandwidth.unwrap_or(link.rate)));
+        Ok(Config { down, up, down_advice, router, seed: self.seed, ..Config::new(self.listen, self.to) })
     }
 }
 
@@ -119,7 +124,10 @@ pub(super) fn run(config: &Config, json: bool, say: impl FnOnce(&Told) -> String
 }
 
 fn failure(error: &RelayError) -> Failure {
-    Failure::Other(error.to_string())
+    match error {
+        RelayError::Family(_) | RelayError::Options(_) => Failure::Input(error.to_string()),
+        _ => Failure::Other(error.to_string()),
+    }
 }
 
 fn in_words(told: &Told) -> String {
@@ -131,6 +139,13 @@ fn in_words(told: &Told) -> String {
     let mut text = format!("{}; {}; at most {latest:.1} ms late", of("to clients", &told.down), of("back", &told.up));
     if told.scone.seen > 0 {
         text += &format!("; {}", scone_in_words(&told.scone));
+    }
+    let Options { requests, reduced, denied, reports, removed, malformed } = told.quick_start;
+    if requests + reports + removed + malformed > 0 {
+        text += &format!(
+            "; {requests} Quick-Start requests, {reduced} reduced, {denied} denied, {reports} reports, {removed} options \
+             removed, {malformed} malformed"
+        );
     }
     text + &unsent_in_words(told)
 }
@@ -153,6 +168,18 @@ pub(super) fn scone_as_json(Signals { seen, lowered, malformed }: &Signals) -> V
     json!({ "seen": seen, "lowered": lowered, "malformed": malformed })
 }
 
+/// What a router did.
+fn quick_start_as_json(Options { requests, reduced, denied, reports, removed, malformed }: &Options) -> Value {
+    json!({
+        "requests": requests,
+        "reduced": reduced,
+        "denied": denied,
+        "reports": reports,
+        "removed": removed,
+        "malformed": malformed,
+    })
+}
+
 fn as_json(told: &Told) -> Value {
     let of = |counters: &LinkCounters| {
         json!({
@@ -167,6 +194,7 @@ fn as_json(told: &Told) -> Value {
         "down": of(&told.down),
         "up": of(&told.up),
         "scone": scone_as_json(&told.scone),
+        "quick_start": quick_start_as_json(&told.quick_start),
         "refused": told.refused,
         "unsent": told.unsent,
         "max_late_ms": told.latest.as_millis_f64(),

@@ -28,6 +28,9 @@ Examples:
   flowstart serve --self-signed --startup-for 192.0.2.0/24=slow-start \\
     --ab 0.1=jump-start --metrics 127.0.0.1:9100
   flowstart get --insecure https://localhost:4433/generate/2MB
+  flowstart serve --self-signed --startup quick-start --quick-start
+  flowstart get --insecure --quick-start \
+    https://127.0.0.1:4433/generate/2MB
 
 HTTP/3 only. Files are below --root. /generate/SIZE is an object of any size, such as /generate/70KB or \
 /generate/2MB. The server prints its address when it is ready.
@@ -41,7 +44,7 @@ A client gives a hint with its first message (`flowstart get --hint`). A browser
 with a request. Without --hint-policy no hint is used. In a policy, history and validate look into --path-store, and link goes by the speed of the interface.
 
 A scheme starts from what sources state of the path: hints, --path-store and --path-state-key, --oracle, --interface, \
---deadline. A source that does not answer within 50 ms is left out. A scheme that could use none of what the server \
+--deadline, --quick-start. A source that does not answer within 50 ms is left out. A scheme that could use none of what the server \
 knows, such as blitzstart without --hint-policy, is refused. What each source stated and whether the launch depended \
 on it stand in --qlog (flowstart:launch) and in --metrics (flowstart_sources).
 
@@ -54,6 +57,14 @@ proves it. The scheme launches when the first acknowledgement has measured the R
 With --scone, elements of the path may advise a rate, which a client that reads it (`flowstart get --scone`) reports \
 with its request. Advice caps the launch of any scheme at what the rate carries in a round trip, and never raises it. \
 It stands in --qlog (flowstart:advice_capped) and in --metrics (flowstart_advice_capped, flowstart_scone_reports).
+
+With --quick-start a connection whose scheme is quick-start asks the routers of the path for a rate (RFC 4782), in an \
+option of its first datagram, if the client answers (`flowstart get --quick-start`). The client reports what arrived \
+with its request, and what all routers approved is the launch; a second option reports it to the routers. Nobody else \
+is asked. A client that lies can make up an approval where no router takes part; quick-start:rate=RATE is the most that \
+is asked for and believed. It stands in --qlog (flowstart:launch) and in --metrics (flowstart_quick_start_responses). \
+`flowstart relay` with quick_start=target is a router. Linux and CAP_NET_RAW only, IPv4 only, one pass, and nothing in \
+mid-connection.
 
 SIGINT and SIGTERM end the server: it refuses new connections, and answers under way have --grace to arrive. A second \
 one ends it at once. It \
@@ -117,6 +128,10 @@ pub(crate) struct Arguments {
     /// Packets of all connections stay at 1200 bytes.
     #[arg(long)]
     scone: bool,
+    /// Let connections with the scheme quick-start ask the routers of the path for a rate, if their clients answer. It
+    /// takes an IPv4 address, Linux and the capability `CAP_NET_RAW`.
+    #[arg(long)]
+    quick_start: bool,
     /// Write a qlog file per connection into this folder, once its handshake is complete.
     #[arg(long, value_name = "DIR")]
     qlog: Option<PathBuf>,
@@ -269,6 +284,7 @@ impl Arguments {
             deadline: self.deadline()?,
             early_data: self.early_data,
             scone: self.scone,
+            quick_start: self.quick_start,
             qlog: self.qlog.clone(),
             qlog_limit: self.qlog_limit()?,
             metrics: self.metrics,
@@ -287,7 +303,7 @@ fn option_of(known: Known) -> &'static str {
         Known::Oracle => "--oracle",
         Known::Interface => "--interface",
         Known::Requested => "--deadline",
-        Known::Approved => "routers that approve rates",
+        Known::Approved => "--quick-start",
         Known::Concurrent => "several connections of a client",
     }
 }
@@ -304,7 +320,8 @@ fn failure(error: ServerError) -> Failure {
             let options: Vec<_> = senses.iter().map(|known| option_of(*known)).collect();
             Failure::Input(format!("{error}: use {}", options.join(" or ")))
         }
-        ServerError::Source(_) => Failure::Input(error.to_string()),
+        ServerError::QuickStart(error) => Failure::Input(format!("--quick-start: {error}")),
+        ServerError::Source(_) | ServerError::Request { .. } => Failure::Input(error.to_string()),
         other => Failure::Other(other.to_string()),
     }
 }

@@ -87,6 +87,13 @@ impl Server {
         stream
     }
 
+    /// What the metrics have for this name, with its labels.
+    pub(crate) fn metric(&self, name: &str) -> u64 {
+        let text = self.http("GET", "/metrics");
+        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')).map(str::to_owned);
+        line.map_or(0, |value| value.trim().parse().unwrap())
+    }
+
     /// Waits until the metrics have this line.
     pub(crate) fn wait_for(&self, line: &str) {
         let start = Instant::now();
@@ -121,6 +128,16 @@ impl Drop for Server {
         drop(self.child.kill());
         drop(self.child.wait());
     }
+}
+
+/// The fields of all events with this name in the qlog files of this folder.
+pub(crate) fn events(folder: &Path, name: &str) -> Vec<Value> {
+    let files = std::fs::read_dir(folder).unwrap().map(|entry| std::fs::read_to_string(entry.unwrap().path()).unwrap());
+    let lines: Vec<Value> = files
+        .flat_map(|text| text.split('\u{1e}').map(str::to_owned).collect::<Vec<_>>())
+        .filter_map(|line| serde_json::from_str(&line).ok())
+        .collect();
+    lines.into_iter().filter(|event| event["name"] == name).map(|event| event["data"].clone()).collect()
 }
 
 /// A relay, or an element of the path, in front of a server.
@@ -279,5 +296,6 @@ pub(crate) fn field(name: &str, value: &str) -> Vec<u8> {
 pub(crate) fn request(path: &str, fields: &[u8]) -> Vec<u8> {
     let literal = [&[0, 0, 0xd1, 0xd7, 0x50, 9][..], b"localhost", &[0x51, path.len() as u8], path.as_bytes()];
     let fields = [&literal.concat(), fields].concat();
-    [&[1, fields.len() as u8], &fields[..]].concat()
+    // A length of two bytes.
+    [&[1, 0x40 | (fields.len() >> 8) as u8, fields.len() as u8], &fields[..]].concat()
 }
