@@ -1,13 +1,9 @@
 //! From results to the contents of the report: the answer in a sentence, the cells, example runs.
 
-use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
-
 use flowstart_core::path::AccessTechnology;
 use flowstart_core::startup::StartupConfig;
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::Bytes;
-use rayon::prelude::*;
 
 use crate::experiment;
 use crate::results::cell_summary::CellSummary;
@@ -25,9 +21,11 @@ use crate::study::ideal::{ideal_fct, quick_start_rounds, slow_start_fct};
 use crate::study::plan::{Cell, Plan};
 use crate::study::scenario::Scenario;
 use crate::trace::explain::Explanation;
-use crate::trace::observe::{self, Kept, MOST_FLOWS, Shown, Wanted, Watched};
+use crate::trace::observe::{Kept, MOST_FLOWS, Shown, Wanted, Watched};
+use again::see_the_rest;
 use flowstart_report as report;
 
+mod again;
 mod answer;
 mod changes;
 mod examples;
@@ -37,6 +35,7 @@ mod shared;
 mod trace;
 mod web;
 
+pub use again::Again;
 pub use answer::answer;
 pub use changes::changes;
 pub use examples::{MeasuredFlow, median_flow};
@@ -95,38 +94,6 @@ fn is_explained(plan: &Plan, cell: &Cell) -> bool {
 fn has_media(plan: &Plan, cell: &Cell) -> bool {
     plan.competitors[cell.competitor].on(cell.transport).media().is_some()
         && plan.sizes[cell.size].value.sessions().is_none()
-}
-
-/// Progress of the runs that are simulated again for the report.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Again {
-    /// Number of runs that were simulated again.
-    pub done: usize,
-    /// Number of runs to simulate again.
-    pub of: usize,
-}
-
-/// Simulates the shown runs without observations: runs of an earlier, interrupted experiment, and the few examples of
-/// very many runs.
-fn see_the_rest(plan: &Plan, shown: &[(Cell, u32, Shown)], kept: &mut Kept, progress: &(dyn Fn(Again) + Sync)) {
-    let mut rest: BTreeMap<(usize, u32), (Cell, Shown)> = BTreeMap::new();
-    for (cell, rep, shown) in shown {
-        if let Some(missing) = kept.missing(cell, *rep, *shown) {
-            let (_, all) = rest.entry((cell.index, *rep)).or_insert((*cell, Shown::default()));
-            *all = all.or(missing);
-        }
-    }
-    let (of, done) = (rest.len(), AtomicUsize::new(0));
-    let rest: Vec<_> = rest.into_iter().collect();
-    let seen: Vec<_> = rest
-        .par_iter()
-        .map(|((_, rep), (cell, shown))| {
-            let (_, seen) = observe::again(plan, cell, *rep, *shown);
-            progress(Again { done: done.fetch_add(1, Ordering::Relaxed) + 1, of });
-            (cell.index, *rep, seen)
-        })
-        .collect();
-    seen.into_iter().for_each(|(cell, rep, seen)| kept.add(cell, rep, seen));
 }
 
 /// The title of a report whose scenario has none.

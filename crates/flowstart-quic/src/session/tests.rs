@@ -185,8 +185,8 @@ fn a_bad_hint_is_told_and_hurts_nothing() {
     let good = ClientConfig::new(client).unwrap();
     let bad: [(&[u8], HintError); 3] = [
         (&[9, 9, 9], HintError::Version(9)),
-        (&[1, 2], HintError::Truncated { found: 2 }),
-        (&[1, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0], HintError::Rate((1 << 62) - 1)),
+        (&[2, 2], HintError::Truncated { found: 2 }),
+        (&[2, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0], HintError::Rate((1 << 62) - 1)),
     ];
     for (bytes, error) in bad {
         let (config, _, heard) = server.accept();
