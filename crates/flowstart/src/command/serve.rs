@@ -41,12 +41,13 @@ lose too much; the scheme of the client's network (--startup-for); an alternativ
 PUT and DELETE /kill-switch at the address of --metrics.
 
 A client gives a hint with its first message (`flowstart get --hint`). A browser gives one as Downlink, RTT and ECT \
-with a request. Without --hint-policy no hint is used. In a policy, history and validate look into --path-store, and link goes by the speed of the interface.
+with a request. Without --hint-policy no hint is used. In a policy, history and validate look into --path-store, and \
+link goes by the speed of the interface.
 
 A scheme starts from what sources state of the path: hints, --path-store and --path-state-key, --oracle, --interface, \
---deadline, --quick-start. A source that does not answer within 50 ms is left out. A scheme that could use none of what the server \
-knows, such as blitzstart without --hint-policy, is refused. What each source stated and whether the launch depended \
-on it stand in --qlog (flowstart:launch) and in --metrics (flowstart_sources).
+--deadline, --quick-start. A source that does not answer within 50 ms is left out. A scheme that could use none of \
+what the server knows, such as blitzstart without --hint-policy, is refused. What each source stated and whether the \
+launch depended on it stand in --qlog (flowstart:launch) and in --metrics (flowstart_sources).
 
 With --early-data a returning client's request is answered before the handshake is complete. Each session ticket \
 works once, and only with the process that gave it. So this process does not answer a recorded first packet twice. \
@@ -61,8 +62,8 @@ It stands in --qlog (flowstart:advice_capped) and in --metrics (flowstart_advice
 With --quick-start a connection whose scheme is quick-start asks the routers of the path for a rate (RFC 4782), in an \
 option of its first datagram, if the client answers (`flowstart get --quick-start`). The client reports what arrived \
 with its request, and what all routers approved is the launch; a second option reports it to the routers. Nobody else \
-is asked. A client that lies can make up an approval where no router takes part; quick-start:rate=RATE is the most that \
-is asked for and believed. It stands in --qlog (flowstart:launch) and in --metrics (flowstart_quick_start_responses). \
+is asked. A client that lies can make up an approval where no router takes part; quick-start:rate=RATE is the most \
+that is asked for and believed. It stands in --qlog (flowstart:launch) and in --metrics (flowstart_quick_start_responses). \
 `flowstart relay` with quick_start=target is a router. Linux and CAP_NET_RAW only, IPv4 only, one pass, and nothing in \
 mid-connection.
 
