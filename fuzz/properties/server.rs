@@ -14,7 +14,7 @@ use std::path::{Component, Path};
 use super::text;
 use content::{Absent, Content, LARGEST, below};
 use frames::Frames;
-use head::is_malformed;
+use head::{Section, is_malformed};
 
 /// The path of a request.
 pub fn request_path(data: &[u8]) -> bool {
@@ -47,15 +47,19 @@ pub fn request_path(data: &[u8]) -> bool {
     named
 }
 
-/// A request's stream, behind the size of the pieces in which it comes: however it is cut, the same is refused.
+/// A request's stream, which is tried as a response's, too, behind the size of the pieces in which it comes: however it
+/// is cut, the same is refused.
 pub fn request_stream(data: &[u8]) -> bool {
     let Some((&piece, stream)) = data.split_first() else { return false };
+    let in_pieces =
+        |mut frames: Frames| stream.chunks(usize::from(piece).max(1)).try_for_each(|piece| frames.pass(piece));
     let whole = Frames::of_request().pass(stream);
-    let mut frames = Frames::of_request();
-    let pieces = stream.chunks(usize::from(piece).max(1)).try_for_each(|piece| frames.pass(piece));
-    assert_eq!(pieces, whole);
+    assert_eq!(in_pieces(Frames::of_request()), whole);
+    assert_eq!(in_pieces(Frames::of_response()), Frames::of_response().pass(stream));
     // A field section behind the size of its first part: what is malformed stays so, whatever follows.
     let (first, _) = stream.split_at(usize::from(piece).min(stream.len()));
-    assert!(!is_malformed(first) || is_malformed(stream));
+    for section in [Section::Request, Section::Response, Section::Trailers] {
+        assert!(!is_malformed(section, first) || is_malformed(section, stream));
+    }
     whole.is_ok()
 }

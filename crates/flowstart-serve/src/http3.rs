@@ -101,7 +101,9 @@ impl<B: Buf> quic::Connection<B> for Connection {
             let connection = connection.clone();
             Box::pin(async move { connection.accept_bi().await })
         }));
-        Poll::Ready(accepted.map(|pair| BidiStream::new(pair, true, connection.clone())).map_err(connection_error))
+        Poll::Ready(
+            accepted.map(|pair| BidiStream::new(pair, Role::Server, connection.clone())).map_err(connection_error),
+        )
     }
 
     fn opener(&self) -> Opener {
@@ -156,7 +158,7 @@ impl<B: Buf> quic::OpenStreams<B> for Opener {
             let connection = connection.clone();
             Box::pin(async move { connection.open_bi().await })
         }));
-        Poll::Ready(opened.map(|pair| BidiStream::new(pair, false, connection.clone())).map_err(stream_error))
+        Poll::Ready(opened.map(|pair| BidiStream::new(pair, Role::Client, connection.clone())).map_err(stream_error))
     }
 
     fn poll_open_send(&mut self, context: &mut Context<'_>) -> Poll<Result<SendStream<B>, StreamErrorIncoming>> {
@@ -165,12 +167,21 @@ impl<B: Buf> quic::OpenStreams<B> for Opener {
             let connection = connection.clone();
             Box::pin(async move { connection.open_uni().await })
         }));
-        Poll::Ready(opened.map(|stream| SendStream::new(stream, false)).map_err(stream_error))
+        Poll::Ready(opened.map(|stream| SendStream::new(stream, Role::Client)).map_err(stream_error))
     }
 
     fn close(&mut self, code: Code, reason: &[u8]) {
         self.connection.close(error_code(code.value()), reason);
     }
+}
+
+/// Which end of its streams this is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    /// It asks.
+    Client,
+    /// It answers. An answer is finished when the peer has all of it.
+    Server,
 }
 
 /// A stream in both directions.
@@ -180,9 +191,12 @@ pub(crate) struct BidiStream<B> {
 }
 
 impl<B> BidiStream<B> {
-    fn new((send, receive): Pair, confirm: bool, connection: noq::Connection) -> Self {
-        let frames = if confirm { Frames::of_request() } else { Frames::of_answer() };
-        Self { send: SendStream::new(send, confirm), receive: RecvStream::new(receive, connection, frames) }
+    fn new((send, receive): Pair, role: Role, connection: noq::Connection) -> Self {
+        let frames = match role {
+            Role::Server => Frames::of_request(),
+            Role::Client => Frames::of_response(),
+        };
+        Self { send: SendStream::new(send, role), receive: RecvStream::new(receive, connection, frames) }
     }
 }
 
@@ -229,11 +243,12 @@ impl<B: Buf> quic::RecvStream for BidiStream<B> {
                 self.receive.stop_sending(malformed);
                 quic::SendStream::reset(&mut self.send, malformed);
             }
-            Ok(None) if self.send.confirm && self.receive.frames.is_cut_off() => {
+            Ok(None) if self.send.role == Role::Server && self.receive.frames.is_cut_off() => {
                 // RFC 9114, section 7.1. h3 takes a part of a number for nothing.
                 return Poll::Ready(Err(self.receive.close(Code::H3_FRAME_ERROR, b"the stream ends within a frame")));
             }
-            _ => {}
+            Ok(None) | Err(_) => self.send.has_request_ended = true,
+            Ok(Some(_)) => {}
         }
         Poll::Ready(read)
     }
@@ -255,23 +270,26 @@ pub(crate) struct SendStream<B> {
     writing: Option<WriteBuf<B>>,
     /// Something was sent.
     has_begun: bool,
-    /// Finishing waits for the peer.
-    confirm: bool,
+    role: Role,
+    /// What the peer sends on the stream has come to an end.
+    has_request_ended: bool,
     finished: Option<Acknowledged>,
 }
 
 impl<B> SendStream<B> {
-    fn new(stream: noq::SendStream, confirm: bool) -> Self {
-        Self { stream, writing: None, has_begun: false, confirm, finished: None }
+    fn new(stream: noq::SendStream, role: Role) -> Self {
+        Self { stream, writing: None, has_begun: false, role, has_request_ended: false, finished: None }
     }
 }
 
 impl<B> Drop for SendStream<B> {
-    /// A peer that has opened a stream does not get its end as if that were an answer (RFC 9114, section 4.1).
+    /// A peer that has opened a stream does not get its end as if that were an answer: a request that has ended is
+    /// incomplete (RFC 9114, section 4.1), and one that goes on was not processed (section 4.1.1).
     fn drop(&mut self) {
-        if self.confirm && !self.has_begun {
+        if self.role == Role::Server && !self.has_begun {
+            let code = if self.has_request_ended { Code::H3_REQUEST_INCOMPLETE } else { Code::H3_REQUEST_REJECTED };
             // It may be closed already, for another reason.
-            drop(self.stream.reset(error_code(Code::H3_REQUEST_INCOMPLETE.value())));
+            drop(self.stream.reset(error_code(code.value())));
         }
     }
 }
@@ -302,7 +320,7 @@ impl<B: Buf> quic::SendStream<B> for SendStream<B> {
     fn poll_finish(&mut self, context: &mut Context<'_>) -> Poll<Result<(), StreamErrorIncoming>> {
         if self.finished.is_none() {
             self.stream.finish().map_err(|error| StreamErrorIncoming::Unknown(Box::new(error)))?;
-            if !self.confirm {
+            if self.role == Role::Client {
                 return Poll::Ready(Ok(()));
             }
         }

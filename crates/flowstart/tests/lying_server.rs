@@ -98,6 +98,26 @@ fn an_answer_in_the_manner_of_http_1_is_malformed() {
 }
 
 #[test]
+fn an_answer_with_other_pseudo_fields_is_malformed() {
+    let path = field(":path", "/");
+    let content = frame(0, b"content");
+    let answers = [
+        headers(&[vec![OK, OK]].concat()),
+        headers(&[vec![OK], path.clone()].concat()),
+        headers(&[field("server", "x"), vec![OK]].concat()),
+        // In trailers.
+        [headers(&[OK]), content.clone(), headers(&path)].concat(),
+    ];
+    for answer in answers {
+        let (code, told) = got([&answer[..], &content].concat(), &[]);
+        assert!(code == Some(1) && told.contains("H3_MESSAGE_ERROR"), "{answer:?}: {told}");
+    }
+    let interim = headers(&[0xc0 | 24]);
+    let (code, told) = got([interim, headers(&[OK]), content].concat(), &[]);
+    assert!(code == Some(0) && told.contains("200 OK, 7B"), "{told}");
+}
+
+#[test]
 fn no_more_than_announced_is_taken_and_the_earlier_file_stays() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");
@@ -116,4 +136,23 @@ fn no_more_than_announced_is_taken_and_the_earlier_file_stays() {
     let answer = [headers(&[vec![OK], field("content-length", "3")].concat()), frame(0, b"new")].concat();
     assert_eq!(got(answer, &["--out", file.to_str().unwrap()]).0, Some(0));
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "new");
+}
+
+#[test]
+fn a_path_state_that_could_not_be_sent_is_not_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let state = folder.path().join("state");
+    let with = |told: &str| {
+        let trailers = headers(&field("flowstart-path-state", told));
+        let (code, told) =
+            got([headers(&[OK]), frame(0, b"content"), trailers].concat(), &["--path-state", state.to_str().unwrap()]);
+        assert_eq!(code, Some(0), "{told}");
+    };
+    let largest = "ab".repeat(256);
+    with(&largest);
+    assert_eq!(std::fs::read(&state).unwrap(), [0xab; 256]);
+    for told in ["", "a", "xy", &"ab".repeat(257)] {
+        with(told);
+        assert_eq!(std::fs::read(&state).unwrap(), [0xab; 256], "{told}");
+    }
 }

@@ -1,7 +1,7 @@
 //! Where frames begin in an incoming stream, how large they claim to be (RFC 9114, section 7.1), and whether the head
-//! of a request is well-formed.
+//! of a message is well-formed.
 
-use super::head::is_malformed;
+use super::head::{Section, is_malformed};
 
 /// Largest frame besides those of content, which pass piece by piece.
 pub(super) const LARGEST: u64 = 64 << 10;
@@ -17,7 +17,7 @@ const CONTROL: u64 = 0;
 pub(super) enum Refused {
     /// A frame claims to be larger than [`LARGEST`].
     TooLarge,
-    /// The pseudo-header fields of a request make it malformed.
+    /// The pseudo-header fields of a message make it malformed.
     Malformed,
 }
 
@@ -26,8 +26,10 @@ pub(super) enum Refused {
 pub(super) struct Frames {
     place: Place,
     number: Number,
-    /// What is here of the field section of a request that has not come to its end; `None`: nobody asks for it.
-    section: Option<Vec<u8>>,
+    /// What the next field section is; `None`: there is none.
+    section: Option<Section>,
+    /// What is here of a field section that has not come to its end.
+    fields: Vec<u8>,
 }
 
 /// What the next byte belongs to.
@@ -41,7 +43,7 @@ enum Place {
     Length { of: u64 },
     /// The payload of a frame, of which this much is missing.
     Payload { left: u64 },
-    /// The field section of a request, of which this much is missing.
+    /// A field section, of which this much is missing.
     Section { left: u64 },
     /// A stream without frames.
     Frameless,
@@ -69,19 +71,23 @@ impl Number {
 }
 
 impl Frames {
-    /// The stream of an answer, which consists of frames.
-    pub(super) fn of_answer() -> Self {
-        Self { place: Place::Type, number: Number::default(), section: None }
+    /// The stream of a response.
+    pub(super) fn of_response() -> Self {
+        Self::new(Place::Type, Some(Section::Response))
     }
 
-    /// The stream of a request, whose first HEADERS frame is looked into.
+    /// The stream of a request.
     pub(super) fn of_request() -> Self {
-        Self { section: Some(Vec::new()), ..Self::of_answer() }
+        Self::new(Place::Type, Some(Section::Request))
     }
 
     /// A stream whose type comes first. Only control streams consist of frames.
     pub(super) fn of_typed_stream() -> Self {
-        Self { place: Place::StreamType, ..Self::of_answer() }
+        Self::new(Place::StreamType, None)
+    }
+
+    fn new(place: Place, section: Option<Section>) -> Self {
+        Self { place, number: Number::default(), section, fields: Vec::new() }
     }
 
     /// Whether a stream that ends here ends within a frame.
@@ -107,15 +113,13 @@ impl Frames {
                 }
                 Place::Section { left } => {
                     let here = left.min(bytes.len() as u64);
-                    let (section, after) = bytes.split_at(here as usize);
+                    let (fields, after) = bytes.split_at(here as usize);
                     bytes = after;
                     self.place = Place::Section { left: left - here };
-                    self.section.get_or_insert_default().extend_from_slice(section);
+                    self.fields.extend_from_slice(fields);
                     if here == left {
                         self.place = Place::Type;
-                        if self.section.take().is_some_and(|section| is_malformed(&section)) {
-                            return Err(Refused::Malformed);
-                        }
+                        self.end_section()?;
                     }
                     continue;
                 }
@@ -124,7 +128,13 @@ impl Frames {
             let Some(number) = self.number.push(first) else { continue };
             self.place = match self.place {
                 Place::StreamType if number == CONTROL => Place::Type,
-                Place::Type => Place::Length { of: number },
+                Place::Type => {
+                    // Interim responses come before the final one, so it is the content that ends the heads.
+                    if number == DATA && self.section.is_some() {
+                        self.section = Some(Section::Trailers);
+                    }
+                    Place::Length { of: number }
+                }
                 Place::Length { of } if of != DATA && number > LARGEST => return Err(Refused::TooLarge),
                 Place::Length { .. } if number == 0 => Place::Type,
                 Place::Length { of: HEADERS } if self.section.is_some() => Place::Section { left: number },
@@ -135,6 +145,16 @@ impl Frames {
             };
         }
         Ok(())
+    }
+
+    /// All fields of a section are here.
+    fn end_section(&mut self) -> Result<(), Refused> {
+        let fields = std::mem::take(&mut self.fields);
+        let Some(section) = self.section else { return Ok(()) };
+        if section == Section::Request {
+            self.section = Some(Section::Trailers);
+        }
+        if is_malformed(section, &fields) { Err(Refused::Malformed) } else { Ok(()) }
     }
 }
 
@@ -174,14 +194,23 @@ mod tests {
     }
 
     #[test]
-    fn the_first_fields_of_a_request_are_looked_into() {
+    fn the_fields_of_a_message_are_looked_into() {
+        // `:status: 103`, `:status: 200`, and `accept: */*`, which may be a trailer.
+        let fields = |entry: u8| vec![1, 3, 0, 0, entry];
+        let (interim, last, trailers) = (fields(0xd8), fields(0xd9), fields(0xdd));
+        let content = [0, 2, 7, 7];
         for piece in 1..20 {
             let pass = |mut frames: Frames, stream: &[u8]| stream.chunks(piece).try_for_each(|part| frames.pass(part));
+            let refused = Err(Refused::Malformed);
             assert_eq!(pass(Frames::of_request(), &request(1)), Ok(()));
-            assert_eq!(pass(Frames::of_request(), &request(2)), Err(Refused::Malformed));
-            assert_eq!(pass(Frames::of_answer(), &request(2)), Ok(()));
-            // The second ones are trailers.
-            assert_eq!(pass(Frames::of_request(), &[request(1), request(2)].concat()), Ok(()));
+            assert_eq!(pass(Frames::of_request(), &request(2)), refused);
+            assert_eq!(pass(Frames::of_request(), &[&request(1)[..], &trailers].concat()), Ok(()));
+            assert_eq!(pass(Frames::of_request(), &[request(1), request(1)].concat()), refused);
+            let answer = [&interim[..], &last, &content, &trailers].concat();
+            assert_eq!(pass(Frames::of_response(), &answer), Ok(()));
+            assert_eq!(pass(Frames::of_response(), &[&answer[..], &last].concat()), refused);
+            assert_eq!(pass(Frames::of_response(), &request(1)), refused);
+            assert_eq!(pass(Frames::of_response(), &[1, 4, 0, 0, 0xd9, 0xd9]), refused);
         }
     }
 

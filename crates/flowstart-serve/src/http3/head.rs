@@ -1,6 +1,7 @@
-//! Pseudo-header fields of a request, before the HTTP library sees them (RFC 9114, sections 4.3 and 4.3.1).
+//! Pseudo-header fields of messages, before the HTTP library sees them (RFC 9114, section 4.3).
 //!
-//! h3 takes the last of repeated pseudo-header fields, does not look at their order, and lets those of responses pass.
+//! h3 takes the last of repeated pseudo-header fields, does not look at their order, lets those of responses pass in
+//! requests and the other way round, and does not look for them in trailers.
 //! Only as much of a field section is read as this takes (RFC 9204, section 4.5): which names come in which order.
 //! There is no dynamic table. A section that cannot be read is left to h3, which ends the connection for it.
 
@@ -9,13 +10,36 @@ const STATIC_ENTRIES: u64 = 99;
 /// The bits with which a name in Huffman's code begins if its first character is a colon (RFC 7541, appendix B), in the
 /// place of its first byte.
 const COLON: u8 = 0b101_1100 << 1;
-/// Names of a request's pseudo-header fields, as they are and in Huffman's code, which writes each in one way.
-const NAMES: [(Name, &[u8], &[u8]); 4] = [
+/// Names of pseudo-header fields, as they are and in Huffman's code, which writes each in one way.
+const NAMES: [(Name, &[u8], &[u8]); 5] = [
     (Name::Method, b":method", &[0xb9, 0x49, 0x53, 0x39, 0xe4]),
     (Name::Scheme, b":scheme", &[0xb8, 0x82, 0x4e, 0x5a, 0x4b]),
     (Name::Authority, b":authority", &[0xb8, 0x3b, 0x53, 0x39, 0xec, 0x32, 0x7d, 0x7f]),
     (Name::Path, b":path", &[0xb9, 0x58, 0xd3, 0x3f]),
+    (Name::Status, b":status", &[0xb8, 0x84, 0x8d, 0x36, 0xa3]),
 ];
+
+/// What a field section is to its message (RFC 9114, section 4.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Section {
+    /// The head of a request.
+    Request,
+    /// The head of a response, final or not.
+    Response,
+    /// What follows the content.
+    Trailers,
+}
+
+impl Section {
+    /// Whether it may have this pseudo-header field (RFC 9114, sections 4.3, 4.3.1 and 4.3.2).
+    fn allows(self, name: Name) -> bool {
+        match self {
+            Self::Request => matches!(name, Name::Method | Name::Scheme | Name::Authority | Name::Path),
+            Self::Response => name == Name::Status,
+            Self::Trailers => false,
+        }
+    }
+}
 
 /// Whose name a field has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +48,8 @@ enum Name {
     Scheme,
     Authority,
     Path,
-    /// A pseudo-header field that no request has.
+    Status,
+    /// A pseudo-header field that no message has.
     Foreign,
     Regular,
 }
@@ -37,7 +62,7 @@ impl Name {
             1 => Some(Self::Path),
             15..=21 => Some(Self::Method),
             22..=23 => Some(Self::Scheme),
-            24..=28 | 63..=71 => Some(Self::Foreign),
+            24..=28 | 63..=71 => Some(Self::Status),
             other => (other < STATIC_ENTRIES).then_some(Self::Regular),
         }
     }
@@ -53,22 +78,36 @@ impl Name {
     }
 }
 
-/// Whether the pseudo-header fields of this field section make its request malformed (RFC 9114, section 4.1.2).
-pub(super) fn is_malformed(section: &[u8]) -> bool {
-    first_defect(section).unwrap_or(false)
+/// Whether the pseudo-header fields of these fields make their message malformed (RFC 9114, section 4.1.2).
+pub(super) fn is_malformed(section: Section, fields: &[u8]) -> bool {
+    first_defect(section, fields).unwrap_or(false)
 }
 
-/// Whether there is a defect; `None` if the section cannot be read so far.
-fn first_defect(section: &[u8]) -> Option<bool> {
-    let mut reader = Reader(section);
+/// Whether a value of `:path` begins as one may: with a slash, or with the asterisk of OPTIONS (RFC 9114, section
+/// 4.3.1). Their codes are 011000 and 11111001 (RFC 7541, appendix B).
+fn is_path(value: &[u8], is_huffman: bool) -> bool {
+    let first = value.first().copied();
+    if is_huffman {
+        first.is_some_and(|first| first & 0b1111_1100 == 0b0110_0000 || first == 0b1111_1001)
+    } else {
+        matches!(first, Some(b'/' | b'*'))
+    }
+}
+
+/// Whether there is a defect; `None` if the fields cannot be read so far.
+fn first_defect(section: Section, fields: &[u8]) -> Option<bool> {
+    let mut reader = Reader(fields);
     // The prefix (RFC 9204, section 4.5.1).
     reader.number(8)?;
     reader.number(7)?;
     let (mut seen, mut is_regular) = ([false; NAMES.len()], false);
     while !reader.0.is_empty() {
-        let name = reader.field()?;
+        let (name, value) = reader.field()?;
+        if name == Name::Path && value.is_some_and(|(bytes, is_huffman)| !is_path(bytes, is_huffman)) {
+            return Some(true);
+        }
         match NAMES.iter().position(|(known, ..)| *known == name) {
-            Some(place) if is_regular || seen[place] => return Some(true),
+            Some(place) if is_regular || seen[place] || !section.allows(name) => return Some(true),
             Some(place) => seen[place] = true,
             None if name == Name::Foreign => return Some(true),
             None => is_regular = true,
@@ -76,6 +115,9 @@ fn first_defect(section: &[u8]) -> Option<bool> {
     }
     Some(false)
 }
+
+/// Bytes of a string, and whether they are in Huffman's code.
+type Text<'a> = (&'a [u8], bool);
 
 /// What is not read yet.
 struct Reader<'a>(&'a [u8]);
@@ -104,31 +146,29 @@ impl<'a> Reader<'a> {
         Some(*first)
     }
 
-    /// A string whose length is behind the first bits of a byte.
-    fn string(&mut self, bits: u32) -> Option<&'a [u8]> {
+    /// A string whose length is behind the first bits of a byte, before which a bit says whether it is in Huffman's
+    /// code.
+    fn string(&mut self, bits: u32) -> Option<Text<'a>> {
+        let is_huffman = *self.0.first()? & 1 << bits != 0;
         let length = usize::try_from(self.number(bits)?).ok()?;
         let (string, rest) = self.0.split_at_checked(length)?;
         self.0 = rest;
-        Some(string)
+        Some((string, is_huffman))
     }
 
-    /// The name of the next field (RFC 9204, sections 4.5.2, 4.5.4 and 4.5.6), without those of a dynamic table.
-    fn field(&mut self) -> Option<Name> {
-        let first = *self.0.first()?;
-        match first {
-            0b1100_0000.. => Name::of_entry(self.number(6)?),
-            0b0101_0000..=0b0101_1111 | 0b0111_0000..=0b0111_1111 => {
-                let name = Name::of_entry(self.number(4)?)?;
-                self.string(7)?;
-                Some(name)
-            }
+    /// The name of the next field, and its value if it has one of its own (RFC 9204, sections 4.5.2, 4.5.4 and 4.5.6),
+    /// without those of a dynamic table.
+    fn field(&mut self) -> Option<(Name, Option<Text<'a>>)> {
+        let name = match *self.0.first()? {
+            0b1100_0000.. => return Some((Name::of_entry(self.number(6)?)?, None)),
+            0b0101_0000..=0b0101_1111 | 0b0111_0000..=0b0111_1111 => Name::of_entry(self.number(4)?)?,
             0b0010_0000..=0b0011_1111 => {
-                let name = Name::of_literal(self.string(3)?, first & 0b1000 != 0);
-                self.string(7)?;
-                Some(name)
+                let (name, is_huffman) = self.string(3)?;
+                Name::of_literal(name, is_huffman)
             }
-            _ => None,
-        }
+            _ => return None,
+        };
+        Some((name, Some(self.string(7)?)))
     }
 }
 
@@ -143,11 +183,15 @@ mod tests {
             short @ 0..7 => vec![0x20 | huffman | short as u8],
             long => vec![0x27 | huffman, (long - 7) as u8],
         };
-        [&length, name, &[1, b'x']].concat()
+        [&length, name, &[1, b'/']].concat()
+    }
+
+    fn refused_in(section: Section, fields: &[&[u8]]) -> bool {
+        is_malformed(section, &[&[0, 0], &fields.concat()[..]].concat())
     }
 
     fn refused(fields: &[&[u8]]) -> bool {
-        is_malformed(&[&[0, 0], &fields.concat()[..]].concat())
+        refused_in(Section::Request, fields)
     }
 
     #[test]
@@ -158,11 +202,22 @@ mod tests {
         assert!(!refused(&[method, scheme, authority, path, accept]));
         assert!(refused(&[method, scheme, authority, path, path]));
         assert!(refused(&[method, scheme, accept, authority, path]));
-        for (name, plain, huffman) in NAMES {
+        for (name, plain, huffman) in NAMES.into_iter().filter(|(name, ..)| *name != Name::Status) {
             let (plain, huffman) = (literal(plain, false), literal(huffman, true));
             assert!(!refused(&[&huffman]) && !refused(&[&plain, accept]), "{name:?}");
             assert!(refused(&[&plain, &huffman]) && refused(&[accept, &huffman]), "{name:?}");
         }
+    }
+
+    #[test]
+    fn a_path_begins_with_a_slash_or_is_an_asterisk() {
+        let with = |value: &[u8]| refused(&[&[0x51, value.len() as u8], value]);
+        // The Huffman codes of a slash, an asterisk, a question mark and a number sign, filled up with ones.
+        let in_huffman = |code: &[u8]| refused(&[&[0x51, 0x80 | code.len() as u8], code]);
+        assert!(!with(b"/") && !with(b"/a?b#c") && !with(b"*"));
+        assert!(with(b"") && with(b"?a") && with(b"#a") && with(b"a") && with(b"http://a/"));
+        assert!(!in_huffman(&[0b0110_0011]) && !in_huffman(&[0b1111_1001]));
+        assert!(in_huffman(&[]) && in_huffman(&[0xff, 0b0011_1111]) && in_huffman(&[0xff, 0b1010_1111]));
     }
 
     #[test]
@@ -180,13 +235,30 @@ mod tests {
     }
 
     #[test]
+    fn a_response_has_its_status_once_and_first_and_trailers_have_none() {
+        // `:status: 200` by its entry, by its name's entry, and with its name, plain and in Huffman's code.
+        let [plain, huffman] = [(&b":status"[..], false), (&[0xb8, 0x84, 0x8d, 0x36, 0xa3], true)]
+            .map(|(name, is_huffman)| literal(name, is_huffman));
+        let accept = &[0xdd][..];
+        for status in [&[0xd9][..], &[0x5f, 9, 1, b'x'], &plain, &huffman] {
+            assert!(!refused_in(Section::Response, &[status, accept]), "{status:?}");
+            for fields in [&[status, status][..], &[accept, status], &[status, &[0xd1]], &[status, &[0xc1]]] {
+                assert!(refused_in(Section::Response, fields), "{fields:?}");
+            }
+            assert!(refused_in(Section::Trailers, &[status]) && refused(&[status]), "{status:?}");
+        }
+        assert!(!refused_in(Section::Trailers, &[accept, accept]));
+        assert!(refused_in(Section::Trailers, &[&literal(b":path", false)]));
+    }
+
+    #[test]
     fn what_cannot_be_read_is_left_to_the_library() {
         // Cut off, an entry of the dynamic table, ones that are not there (63 + 99, 63 + 127 + 128), an integer without
         // end.
         for section in
             [&[][..], &[0], &[0, 0, 0x51], &[0, 0, 0x80], &[0, 0, 0xff, 99], &[0, 0, 0xff, 0xff, 1], &[0xff; 20]]
         {
-            assert!(!is_malformed(section), "{section:?}");
+            assert!(!is_malformed(Section::Request, section), "{section:?}");
         }
     }
 }

@@ -15,6 +15,7 @@ use flowstart_quic::hint::policy::Grant;
 use futures_util::FutureExt;
 use h3::error::{Code, StreamError};
 use h3::server::RequestStream;
+use http::uri::Scheme;
 use http::{Method, Request, Response, StatusCode, header};
 use noq::PathId;
 use tokio::sync::Semaphore;
@@ -98,12 +99,13 @@ impl From<StreamError> for Cut {
 fn malformed(request: &Request<()>) -> Option<&'static str> {
     let fields = request.headers();
     http3::forbidden_field(fields).or_else(|| {
-        let (scheme, authority) = (request.uri().scheme_str(), request.uri().authority());
+        let (authority, is_connect) = (request.uri().authority(), request.method() == Method::CONNECT);
         let wrong = [
             ("te", fields.get(header::TE).is_some_and(|accepted| accepted != "trailers")),
             ("content-length", http3::content_length(fields).is_err()),
-            // CONNECT alone has none (RFC 9114, section 4.4).
-            (":scheme", scheme.map_or(request.method() != Method::CONNECT, |scheme| scheme != "https")),
+            // CONNECT alone has none of both (RFC 9114, section 4.4).
+            (":scheme", request.uri().scheme().is_some() == is_connect),
+            (":path", request.uri().path_and_query().is_some() == is_connect),
             (":authority", authority.is_some_and(|authority| authority.as_str().contains('@'))),
         ];
         wrong.into_iter().find(|(_, is_wrong)| *is_wrong).map(|(name, _)| name)
@@ -227,6 +229,10 @@ impl Client {
             stream.stop_stream(Code::H3_MESSAGE_ERROR);
             return Err(Cut);
         }
+        if request.uri().scheme().is_some_and(|scheme| *scheme != Scheme::HTTPS) {
+            let problem = "only https is served";
+            return self.refuse(stream, StatusCode::MISDIRECTED_REQUEST, problem, &[]).await;
+        }
         if !matches!(*request.method(), Method::GET | Method::HEAD) {
             if early {
                 // An attacker who has recorded the client's first packets may send them again (RFC 8470, section 5.2).
@@ -237,7 +243,8 @@ impl Client {
         }
         self.take_client_hints(request);
         self.server.take_advice(request.headers(), self.advised.as_ref(), &self.flow, self.address);
-        self.server.take_response(request.headers(), self.asking.as_ref(), &self.flow, self.address);
+        let rtt = self.connection.rtt(PathId::ZERO).unwrap_or_default();
+        self.server.take_response(request.headers(), self.asking.as_ref(), &self.flow, self.address, rtt);
         // What waits here holds neither a file nor a part of one.
         let turn = self.turns.acquire().await.map_err(|_| Cut)?;
         let (server, path) = (self.server.clone(), request.uri().path().to_owned());

@@ -1,6 +1,8 @@
 //! How urgent a request is (RFC 9218).
+//!
+//! Left out: `PRIORITY_UPDATE` frames (section 7), which change it later.
 
-use http::Request;
+use http::{HeaderValue, Request};
 use sfv::{BareItem, Dictionary, ListEntry, Parser};
 
 /// The urgency of a request that names none, of 0 to 7, 0 first (RFC 9218, section 4.1).
@@ -13,7 +15,9 @@ pub(super) fn can_wait(request: &Request<()>) -> bool {
 }
 
 fn urgency(request: &Request<()>) -> Option<i64> {
-    let priority: Dictionary = Parser::new(request.headers().get("priority")?.as_bytes()).parse().ok()?;
+    // Several lines of a field are one (RFC 9651, section 4.2).
+    let lines: Vec<&[u8]> = request.headers().get_all("priority").iter().map(HeaderValue::as_bytes).collect();
+    let priority: Dictionary = Parser::new(&lines.join(&b", "[..])).parse().ok()?;
     match priority.get("u")? {
         ListEntry::Item(item) => match &item.bare_item {
             BareItem::Integer(urgency) => Some(i64::from(*urgency)),
@@ -38,5 +42,10 @@ mod tests {
         }
         assert!(!of(&[b'u', b'=', 0xff]));
         assert!(!can_wait(&Request::new(())));
+        let lines = |lines: &[&str]| {
+            let fields = lines.iter().fold(Request::builder(), |all, line| all.header("priority", *line));
+            can_wait(&fields.body(()).unwrap())
+        };
+        assert!(lines(&["i", "u=5"]) && lines(&["u=1", "u=5"]) && !lines(&["u=5", "u=1"]));
     }
 }

@@ -286,7 +286,10 @@ pub(crate) fn field(name: &str, value: &str) -> Vec<u8> {
         long => vec![0x27, (long - 7) as u8],
     };
     bytes.extend(name.bytes());
-    bytes.push(value.len() as u8);
+    match value.len() {
+        short @ 0..127 => bytes.push(short as u8),
+        long => bytes.extend([127, 0x80 | ((long - 127) & 0x7f) as u8, ((long - 127) >> 7) as u8]),
+    }
     bytes.extend(value.bytes());
     bytes
 }
