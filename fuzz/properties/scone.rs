@@ -12,7 +12,7 @@ mod invariants;
 use flowstart_core::rng::mix;
 use flowstart_core::scone::element::{Config, Element};
 use flowstart_core::scone::endpoint::{Advice, Offers};
-use flowstart_core::scone::wire::{RateSignal, SconePacket, is_indicated, lower};
+use flowstart_core::scone::wire::{RateSignal, SconePacket, lower};
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::Rate;
 
@@ -22,7 +22,6 @@ use invariants::{ID_LENGTH, MAX_ID, connection_ids};
 
 /// A datagram that may begin with a SCONE packet: what is read is written again, and an element only lowers its signal.
 pub fn scone_packet(data: &[u8]) -> bool {
-    let _ = is_indicated(data);
     let Ok((packet, rest)) = SconePacket::parse(data) else { return false };
     let mut written = Vec::new();
     packet.emit(&mut written);

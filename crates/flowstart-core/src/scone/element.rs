@@ -5,6 +5,9 @@
 //! state. An element that cannot rewrite all of them marks the first few of a flow and then one in every `refresh`, for
 //! which it remembers flows.
 //!
+//! Differences: the draft wants the datagrams of one pair of addresses changed only a few times per period ("Damage to
+//! Other Protocols"). That holds with `refresh` only.
+//!
 //! Left out: the element does not check whether flows follow the advice ("Monitoring Flows"), and enforces nothing; a
 //! policer on the same link can do that.
 //!

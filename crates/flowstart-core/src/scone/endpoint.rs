@@ -6,7 +6,8 @@
 //! expired.
 //!
 //! Differences: the times between SCONE packets are not varied at random, because here nothing else repeats at their
-//! pace.
+//! pace. A reader reports the lowest signal of its period, and its peer keeps a report for a period of its own, so
+//! advice may count for two.
 
 use alloc::collections::VecDeque;
 

@@ -238,11 +238,6 @@ pub fn lower(datagram: &mut [u8], advised: RateSignal) -> bool {
     false
 }
 
-/// Whether a client's datagram says that SCONE packets may follow ("Indicating Support on New Flows").
-pub fn is_indicated(datagram: &[u8]) -> bool {
-    datagram.ends_with(&INDICATION)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

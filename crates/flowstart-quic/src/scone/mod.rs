@@ -22,6 +22,8 @@
 //!   to 69 bytes to the three times 1200 that a server may send.
 //! - **Trust.** A signal counts if its packet and the one behind name the same connection ID, and this end has given it
 //!   out. The draft also wants the packet behind to be decrypted; a socket cannot know that.
+//! - **Indication.** A client's datagrams say that SCONE packets are wanted until the server answers. A client that
+//!   moves says nothing again on its new path.
 //! - **Paths.** Advice is for the addresses of both ends. A server that changes its own address is not noticed.
 
 use crate::invariants;

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -97,12 +97,23 @@ impl Drop for Reader {
     }
 }
 
+/// A server that a client knows.
+#[derive(Debug)]
+struct Met {
+    server: SocketAddr,
+    advice: Advice,
+    /// A datagram has come from it.
+    heard: bool,
+}
+
 /// The servers of a client, and what the paths from them advise.
 #[derive(Debug)]
 pub struct Servers {
     ids: OwnIds,
     began: Instant,
-    advice: Mutex<Vec<(SocketAddr, Advice)>>,
+    met: Mutex<Vec<Met>>,
+    /// How many of them nothing has come from.
+    silent: AtomicUsize,
     read: AtomicU64,
     malformed: AtomicU64,
 }
@@ -113,7 +124,8 @@ impl Servers {
         Self {
             ids: OwnIds::new(key),
             began: Instant::now(),
-            advice: Mutex::default(),
+            met: Mutex::default(),
+            silent: AtomicUsize::new(0),
             read: AtomicU64::new(0),
             malformed: AtomicU64::new(0),
         }
@@ -126,21 +138,36 @@ impl Servers {
 
     /// A connection to this server is about to begin. Signals from elsewhere are not remembered.
     pub fn meet(&self, server: SocketAddr) {
-        let mut advice = locked(&self.advice);
-        if advice.iter().all(|(known, _)| *known != server) {
-            if advice.len() == SERVERS {
-                advice.remove(0);
+        let mut met = locked(&self.met);
+        if met.iter().all(|known| known.server != server) {
+            if met.len() == SERVERS {
+                met.remove(0);
             }
-            advice.push((server, Advice::default()));
+            met.push(Met { server, advice: Advice::default(), heard: false });
+            self.silent.store(met.iter().filter(|known| !known.heard).count(), Ordering::Relaxed);
+        }
+    }
+
+    /// Whether nothing has come from this server, which a connection has begun to.
+    pub(super) fn awaits(&self, server: SocketAddr) -> bool {
+        self.silent.load(Ordering::Relaxed) > 0
+            && locked(&self.met).iter().any(|known| known.server == server && !known.heard)
+    }
+
+    fn hear(&self, server: SocketAddr) {
+        if self.silent.load(Ordering::Relaxed) > 0 {
+            let mut met = locked(&self.met);
+            met.iter_mut().filter(|known| known.server == server).for_each(|known| known.heard = true);
+            self.silent.store(met.iter().filter(|known| !known.heard).count(), Ordering::Relaxed);
         }
     }
 
     /// What the path from this server advises now.
     pub fn signal(&self, server: SocketAddr) -> RateSignal {
         let now = since(self.began);
-        let mut advice = locked(&self.advice);
-        let known = advice.iter_mut().find(|(known, _)| *known == server);
-        known.map_or(RateSignal::UNKNOWN, |(_, advice)| advice.signal(now))
+        let mut met = locked(&self.met);
+        let known = met.iter_mut().find(|known| known.server == server);
+        known.map_or(RateSignal::UNKNOWN, |known| known.advice.signal(now))
     }
 
     /// SCONE packets that were read, with or without advice.
@@ -155,6 +182,7 @@ impl Servers {
 
     /// A datagram from this address; how many bytes of it are not for the stack.
     pub(super) fn receive(&self, from: SocketAddr, datagram: &[u8]) -> usize {
+        self.hear(from);
         let (counts, length) = match beginning(datagram) {
             Beginning::Other => return 0,
             Beginning::Signal { signal, destination, length } => {
@@ -169,9 +197,9 @@ impl Servers {
 
     fn learn(&self, from: SocketAddr, signal: RateSignal) -> bool {
         let now = since(self.began);
-        let mut advice = locked(&self.advice);
-        let known = advice.iter_mut().find(|(known, _)| *known == from);
-        known.map(|(_, advice)| advice.on_signal(now, signal)).is_some()
+        let mut met = locked(&self.met);
+        let known = met.iter_mut().find(|known| known.server == from);
+        known.map(|known| known.advice.on_signal(now, signal)).is_some()
     }
 }
 
@@ -224,6 +252,6 @@ mod tests {
         let servers = Servers::new(5);
         (0..1000).for_each(|port| servers.meet(address(port)));
         servers.meet(address(999));
-        assert_eq!(locked(&servers.advice).len(), SERVERS);
+        assert_eq!(locked(&servers.met).len(), SERVERS);
     }
 }

@@ -152,11 +152,12 @@ struct Sender {
 impl Sender {
     /// Whether a single datagram is wanted now.
     fn is_due(&self, now: Timestamp) -> bool {
-        let may = match self.end {
-            End::Server(_) => self.reader.is_some() || !self.settled,
-            End::Client(_) => !self.settled,
-        };
-        may && self.offers.is_due(now)
+        match &self.end {
+            End::Server(_) => (self.reader.is_some() || !self.settled) && self.offers.is_due(now),
+            // In every datagram until the server answers. Later ones may end with a packet without a length, which two
+            // bytes behind it would damage.
+            End::Client(servers) => self.to.is_none_or(|to| servers.awaits(to)),
+        }
     }
 
     /// Makes the datagram that leaves in the place of `transmit`, if it is to be another one.
@@ -355,12 +356,22 @@ mod tests {
     #[test]
     fn a_client_says_at_the_beginning_of_a_flow_that_it_reads_scone_packets() {
         let fake = Fake::default();
-        let left = fake.left.clone();
-        let mut sender = Socket::of_client(Box::new(fake), Arc::new(Servers::new(5))).create_sender();
-        for packet in [long(&OTHER, &ID), long(&OTHER, &ID), short(&OTHER), short(&OTHER)] {
+        let (left, servers) = (fake.left.clone(), Arc::new(Servers::new(5)));
+        servers.meet(address(1));
+        let mut sender = Socket::of_client(Box::new(fake), servers.clone()).create_sender();
+        for _ in 0..5 {
+            send(&mut sender, 1, &long(&OTHER, &ID), None);
+        }
+        assert_eq!(sender.max_transmit_segments().get(), 1);
+        servers.receive(address(2), &long(&ID, &OTHER));
+        send(&mut sender, 1, &long(&OTHER, &ID), None);
+        // The server answers. A long header may now have a short one behind it.
+        servers.receive(address(1), &long(&ID, &OTHER));
+        assert_eq!(sender.max_transmit_segments().get(), 64);
+        for packet in [[long(&OTHER, &ID), short(&OTHER)].concat(), short(&OTHER)] {
             send(&mut sender, 1, &packet, None);
         }
-        let indicated = [true, true, false, false];
+        let indicated = [true, true, true, true, true, true, false, false];
         assert!(left.lock().unwrap().iter().map(|(sent, _)| sent.ends_with(&INDICATION)).eq(indicated));
     }
 
