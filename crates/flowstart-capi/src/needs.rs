@@ -20,24 +20,17 @@ pub(crate) fn check_needs(config: &ControllerConfig, ect1: bool) -> Result<(), R
     let (startup, avoidance) = (config.startup.name(), config.avoidance.name());
     let needs = [("scheme", startup, config.startup.needs()), ("avoidance", avoidance, config.avoidance.needs())];
     for (field, name, needs) in needs {
-        let lacks = |need| needs.without(gives).contains(need);
-        let why = if lacks(Needs::RATE_SAMPLES) {
-            "it needs a rate sample with each acknowledgement, and hosts report only sums"
-        } else if lacks(Needs::CONGESTION_HEADER) {
-            "it needs a congestion header for routers to write into, and hosts have none"
-        } else if lacks(Needs::SCALABLE_MARKS) {
-            "it needs ECT(1) and numbers of marks, which ect1 = 1 promises"
-        } else if lacks(Needs::PROACTIVE_RETRANSMISSION) {
-            "it sends data again before it is lost, and hosts only when it is"
-        } else if lacks(Needs::SHARED_WINDOW) {
-            "it shares the window of other connections, and hosts keep none for them"
-        } else if needs.without(gives) != Needs::NONE {
-            "it asks routers in mid-connection, and hosts ask only before the launch"
+        let missing = needs.without(gives);
+        let Some(wants) = missing.first() else { continue };
+        let why = if missing.and(Needs::SCALABLE_MARKS) == Needs::SCALABLE_MARKS {
+            "ect1 = 1 promises"
         } else {
-            continue;
+            "no host in C gives"
         };
         let allowed = names_within(field == "scheme", gives).join(", ");
-        return Err(Refusal::value(format_args!("{field} `{name}`: {why}; allowed are {allowed}")));
+        return Err(Refusal::value(format_args!(
+            "{field} `{name}`: it needs {wants}, which {why}; allowed are {allowed}"
+        )));
     }
     Ok(())
 }

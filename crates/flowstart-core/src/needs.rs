@@ -36,6 +36,24 @@ impl Needs {
     /// ([`Controller::take_share`](crate::controller::Controller::take_share)).
     pub const SHARED_WINDOW: Self = Self(1 << 8);
 
+    /// Each need, and what an algorithm that has it wants of its host.
+    pub const EACH: [(Self, &'static str); 9] = [
+        (Self::OWN_RATE, "pacing at a rate of its own"),
+        (Self::RATE_SAMPLES, "a rate sample with each acknowledgement"),
+        (Self::CONGESTION_HEADER, "a congestion header that routers write into"),
+        (Self::MARK_COUNTS, "the number of packets that were marked"),
+        (Self::ECT_1, "ECT(1) on its packets"),
+        (Self::PROACTIVE_RETRANSMISSION, "data to be sent again before it is lost"),
+        (Self::APPROVAL, "approvals of routers"),
+        (Self::APPROVAL_IN_CONNECTION, "approvals of routers in mid-connection"),
+        (Self::SHARED_WINDOW, "a window that connections to the same peer share"),
+    ];
+
+    /// The first of these needs, in words that follow "needs"; `None`: there is none.
+    pub fn first(self) -> Option<&'static str> {
+        Self::EACH.into_iter().find(|(need, _)| self.contains(*need)).map(|(_, wants)| wants)
+    }
+
     /// Both together.
     #[must_use]
     pub const fn and(self, other: Self) -> Self {
@@ -52,5 +70,24 @@ impl Needs {
     #[inline]
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::avoidance::AvoidanceConfig;
+    use crate::startup::StartupConfig;
+
+    #[test]
+    fn each_need_of_an_algorithm_has_its_words() {
+        let all = Needs::EACH.into_iter().fold(Needs::NONE, |all, (need, _)| all.and(need));
+        let startups = StartupConfig::defaults().into_iter().map(|one| one.needs());
+        let needs = startups.chain(AvoidanceConfig::defaults().into_iter().map(|one| one.needs()));
+        for need in needs {
+            assert_eq!(need.without(all), Needs::NONE);
+            assert_eq!(need.first().is_some(), need != Needs::NONE);
+        }
+        assert_eq!(Needs::SCALABLE_MARKS.first(), Some("the number of packets that were marked"));
     }
 }

@@ -216,8 +216,8 @@ fn what_the_stack_cannot_do_is_refused() {
     for (key, problem) in [
         ("after_idle=1s", "its connections ask once"),
         ("after_move=true", "its connections ask once"),
-        ("granularity=1ms", "paces by its own token bucket"),
-        ("room=connection", "payload=1192"),
+        ("granularity=1ms", "paces in its own way"),
+        ("room=connection", "do not become smaller"),
     ] {
         let scheme = format!("quick-start:{key}");
         let error = refused(scenario(link, "1MB", &["slow-start", &scheme], "quic"));

@@ -8,8 +8,9 @@ use flowstart_core::avoidance::{AvoidanceConfig, AvoidanceState};
 use flowstart_core::controller::{Controller, ControllerConfig};
 use flowstart_core::needs::Needs;
 use flowstart_core::path::PathKnowledge;
+use flowstart_core::startup::quick_start::{self, OptionRoom};
 use flowstart_core::startup::{StartupConfig, StartupState};
-use flowstart_core::time::Timestamp;
+use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::Bytes;
 
 use crate::Unsupported;
@@ -27,25 +28,21 @@ pub trait Host {
 
 /// Refuses what cannot work on the host `H`. `name` is that of the algorithm.
 fn check<H: Host>(name: &'static str, needs: Needs) -> Result<(), Unsupported> {
-    let lacks = |need| needs.without(H::GIVES).contains(need);
-    let (host, scheme) = (H::NAME, name);
-    if lacks(Needs::OWN_RATE) {
-        return Err(Unsupported::Pacing { host, scheme });
+    let missing = needs.without(H::GIVES);
+    if missing == Needs::NONE { Ok(()) } else { Err(Unsupported::Needs { host: H::NAME, scheme: name, missing }) }
+}
+
+/// Refuses what no host of this crate can follow of a request for a rate.
+fn check_request<H: Host>(request: &quick_start::Config) -> Result<(), Unsupported> {
+    let refused = |key, why| Err(Unsupported::Request { host: H::NAME, key, why });
+    if request.asks_in_connection() {
+        return refused("after_idle or after_move", "its connections ask once, with the handshake");
     }
-    if lacks(Needs::CONGESTION_HEADER) {
-        return Err(Unsupported::CongestionHeader { host, scheme });
+    if request.granularity > Duration::ZERO {
+        return refused("granularity", "it paces in its own way");
     }
-    if lacks(Needs::MARK_COUNTS) {
-        return Err(Unsupported::MarkCounts { host, scheme });
-    }
-    if lacks(Needs::ECT_1) {
-        return Err(Unsupported::Ect1 { host, scheme });
-    }
-    if lacks(Needs::PROACTIVE_RETRANSMISSION) {
-        return Err(Unsupported::ProactiveRetransmission { host, scheme });
-    }
-    if needs.without(H::GIVES) != Needs::NONE {
-        return Err(Unsupported::Other { host, scheme });
+    if request.room == OptionRoom::Connection {
+        return refused("room=connection", "its packets do not become smaller by the option");
     }
     Ok(())
 }
@@ -92,6 +89,9 @@ impl<H: Host> Factory<H> {
         config.startup.validate()?;
         config.avoidance.validate()?;
         check::<H>(config.avoidance.name(), config.avoidance.needs())?;
+        if let Some(request) = config.startup.request() {
+            check_request::<H>(request)?;
+        }
         check::<H>(config.startup.name(), config.startup.needs())?;
         Self::forced(config)
     }

@@ -87,6 +87,7 @@ pub use flow::{Flow, Status};
 #[cfg(feature = "noq")]
 pub use noq::ControllerFactory;
 
+use flowstart_core::needs::Needs;
 use flowstart_core::registry::ConfigError;
 
 /// A scheme that a host cannot run.
@@ -96,66 +97,24 @@ pub enum Unsupported {
     /// The scheme's parameters are wrong, or it does not fit the congestion avoidance.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// The scheme sends at a rate of its own.
-    #[error("{scheme} needs to be paced at its own rate, and {host} paces by its own rule only")]
-    Pacing {
-        /// The QUIC stack.
+    /// It needs what the host cannot give.
+    #[error("{scheme} needs {}, which {host} does not give", missing.first().unwrap_or("more"))]
+    Needs {
+        /// The QUIC stack, or the program around it.
         host: &'static str,
         /// The scheme or the congestion avoidance.
         scheme: &'static str,
+        /// What is missing.
+        missing: Needs,
     },
-    /// The scheme needs information from routers.
-    #[error("{scheme} needs a congestion header for routers to write into, and {host} has none")]
-    CongestionHeader {
+    /// It asks routers in a way that the host cannot follow.
+    #[error("{key} is not for {host}: {why}")]
+    Request {
         /// The QUIC stack.
         host: &'static str,
-        /// The scheme or the congestion avoidance.
-        scheme: &'static str,
-    },
-    /// The scheme needs the share of marked packets.
-    #[error("{scheme} needs ECT(1) and numbers of marks, and {host} does not tell how many packets were marked")]
-    MarkCounts {
-        /// The QUIC stack.
-        host: &'static str,
-        /// The scheme or the congestion avoidance.
-        scheme: &'static str,
-    },
-    /// The scheme needs its packets to carry ECT(1).
-    #[error(
-        "{scheme} needs ECT(1) on its packets, and {host} sends ECT(0), whose marks routers expect to be answered like \
-         losses"
-    )]
-    Ect1 {
-        /// The QUIC stack.
-        host: &'static str,
-        /// The scheme or the congestion avoidance.
-        scheme: &'static str,
-    },
-    /// The scheme sends data again before it is lost.
-    #[error("{scheme} sends data again before it is lost, and {host} only when it is")]
-    ProactiveRetransmission {
-        /// The QUIC stack.
-        host: &'static str,
-        /// The scheme or the congestion avoidance.
-        scheme: &'static str,
-    },
-    /// The scheme needs routers' approvals.
-    #[error(
-        "{scheme} needs routers' approvals, and {host} does not ask for any; `flowstart serve --quick-start` does, and \
-         `--transport quic` of the lab in simulated time"
-    )]
-    Approval {
-        /// The program or the QUIC stack.
-        host: &'static str,
-        /// The scheme.
-        scheme: &'static str,
-    },
-    /// The scheme needs something else.
-    #[error("{scheme} needs what {host} cannot give")]
-    Other {
-        /// The QUIC stack.
-        host: &'static str,
-        /// The scheme or the congestion avoidance.
-        scheme: &'static str,
+        /// The scheme's parameter.
+        key: &'static str,
+        /// What the host does instead.
+        why: &'static str,
     },
 }

@@ -40,5 +40,5 @@ fn a_scheme_of_the_caller_is_refused_for_what_it_says_that_it_needs() {
     let startup = StartupConfig::SlowStart(slow_start::Config::default());
     let factory = ControllerFactory::new(startup, avoidance).expect("a pair");
     let error = factory.with_algorithms(StartupState::Custom(Box::new(PacedByItself)), state).expect_err("no pacing");
-    assert!(matches!(error, Unsupported::Pacing { host: "quinn", .. }), "{error}");
+    assert!(matches!(error, Unsupported::Needs { host: "quinn", missing: Needs::OWN_RATE, .. }), "{error}");
 }

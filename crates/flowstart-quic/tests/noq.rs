@@ -244,10 +244,10 @@ fn a_path_delivers_what_its_link_carries() {
 fn what_the_host_cannot_do_is_refused() {
     let reno = || AvoidanceConfig::Reno(reno::Config::default());
     let halfback = ControllerFactory::new(StartupConfig::Halfback(halfback::Config::default()), reno()).unwrap_err();
-    assert!(halfback.to_string().contains("sends data again before it is lost"), "{halfback}");
+    assert!(halfback.to_string().contains("data to be sent again before it is lost"), "{halfback}");
     let slow_start = StartupConfig::SlowStart(slow_start::Config::default());
     let prague = ControllerFactory::new(slow_start, AvoidanceConfig::Prague(Default::default())).unwrap_err();
-    assert!(prague.to_string().contains("does not tell how many packets were marked"), "{prague}");
+    assert!(prague.to_string().contains("the number of packets that were marked"), "{prague}");
     let search = StartupConfig::Search(search::Config::default());
     let bbr = ControllerFactory::new(search, AvoidanceConfig::Bbr(bbr::Config::default())).unwrap_err();
     assert!(bbr.to_string().contains("takes only a scheme's launch"), "{bbr}");

@@ -29,11 +29,11 @@ impl Scheme {
     ///
     /// # Errors
     ///
-    /// [`Unsupported::Approval`] when it needs their approvals.
+    /// [`Unsupported::Needs`] when it needs their approvals.
     pub fn without_approvals(self) -> Result<Self, Unsupported> {
         let startup = &self.factory.config().startup;
         if startup.needs().contains(Needs::APPROVAL) {
-            return Err(Unsupported::Approval { host: "this command", scheme: startup.name() });
+            return Err(Unsupported::Needs { host: "this command", scheme: startup.name(), missing: Needs::APPROVAL });
         }
         Ok(self)
     }

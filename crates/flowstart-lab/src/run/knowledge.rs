@@ -4,6 +4,7 @@ use flowstart_core::path::{Hint, PathKnowledge, SavedPath};
 use flowstart_core::sources::{Finding, Sources, Statement, Verdict, name};
 use flowstart_core::time::Duration;
 use flowstart_core::units::Bytes;
+use flowstart_quic::hint::BandwidthHint;
 
 use crate::spec::link::Link;
 use crate::spec::transport::Transport;
@@ -40,7 +41,8 @@ fn sources(plan: &Plan, transport: &Transport, link: &Link) -> Sources {
 }
 
 /// What each source states to the measured flows of a cell, and whether their launch depends on it. It is tried with
-/// the RTT of the empty path. What routers approve, and what concurrent connections leave, only a run shows.
+/// the RTT of the empty path, and a server's policy for hints counts. What routers approve, what concurrent connections
+/// leave, and the RTT of a host that draws one, only a run shows.
 pub fn at_launch(plan: &Plan, cell: &Cell) -> Vec<Finding> {
     let (transport, link) = (plan.transport_of(cell), &plan.links[cell.link]);
     let mut sources = sources(plan, transport, link);
@@ -48,6 +50,11 @@ pub fn at_launch(plan: &Plan, cell: &Cell) -> Vec<Finding> {
     path.handshake_rtt = Some(link.host_rtt());
     path.bytes_waiting = plan.sizes[cell.size].value.fixed_size();
     path.receive_window = Some(transport.profile.first_receive_window());
+    if let Some(options) = &transport.stack
+        && let Some(Hint { bandwidth: rate, technology }) = path.hint.take()
+    {
+        options.judge(&BandwidthHint { rate, technology, age: Duration::ZERO }, &mut sources);
+    }
     let used = plan.schemes[cell.scheme].on(cell.transport).depends_on(sources.knowledge());
     sources.launched(&used);
     sources.findings().to_vec()
@@ -56,6 +63,8 @@ pub fn at_launch(plan: &Plan, cell: &Cell) -> Vec<Finding> {
 #[cfg(test)]
 mod tests {
     use std::path::Path;
+
+    use flowstart_core::units::Rate;
 
     use super::*;
     use crate::study::scenario::Scenario;
@@ -85,6 +94,25 @@ mod tests {
         assert_eq!(used[2].len(), 1);
         assert_eq!(used[2][0].0, "path-store");
         assert_eq!(used[3], [("hint", 20_000_000)], "the client's hint comes before the others");
+    }
+
+    #[test]
+    fn a_hint_counts_as_far_as_the_servers_policy_goes() {
+        for (policy, verdict, believed) in [
+            ("accept", Verdict::Used, Some(10_000_000)),
+            ("ignore", Verdict::Refused, None),
+            ("cap:rate=4mbit", Verdict::Used, Some(4_000_000)),
+        ] {
+            let text = format!(
+                "link = ['lte,hint=10mbit']\nsize = ['2MB']\nreps = 1\nscheme = ['blitzstart']\n\
+                 transport = ['quic:hint_policy={policy}']"
+            );
+            let plan = Scenario::from_text(&text).unwrap().plan(Path::new(".")).unwrap();
+            let findings = at_launch(&plan, &plan.cells()[0]);
+            let hint = findings.iter().find(|one| one.source == name::HINT).unwrap();
+            let rate = hint.believed.and_then(|one| one.rate()).map(Rate::bits_per_sec);
+            assert_eq!((hint.verdict, rate), (verdict, believed), "{policy}");
+        }
     }
 
     #[test]

@@ -248,8 +248,11 @@ fn what_is_discarded_is_in_flight_no_longer() {
 #[test]
 fn prague_is_refused_because_the_host_sends_ect_0() {
     let refused = ControllerFactory::new(startup("slow-start"), prague()).unwrap_err();
-    assert!(matches!(refused, crate::Unsupported::Ect1 { host: "s2n-quic", scheme: "prague" }), "{refused}");
-    assert!(refused.to_string().contains("s2n-quic sends ECT(0)"), "{refused}");
+    assert!(
+        matches!(refused, crate::Unsupported::Needs { host: "s2n-quic", scheme: "prague", missing: Needs::ECT_1 }),
+        "{refused}"
+    );
+    assert!(refused.to_string().contains("ECT(1) on its packets"), "{refused}");
 }
 
 #[test]

@@ -9,8 +9,6 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use bytes::BytesMut;
 use flowstart_core::rng::Substream;
 use flowstart_core::time::Timestamp;
-use flowstart_quic::hint::HintPolicy;
-use flowstart_quic::hint::policy::Evidence;
 use flowstart_quic::session::observer::ObservedConfig;
 use flowstart_quic::sharing::SharedWindow;
 use flowstart_quic::transport_parameters::{HINT, SCONE_SUPPORTED};
@@ -245,7 +243,7 @@ impl BothEnds {
             config.transport_config(Arc::new(transport(profile, setup.options)));
             become_acquainted(config, earlier, setup)?;
         }
-        let mut server = hear_hint(&server, factory, flow, setup.options.hint_policy.clone(), &watches[SERVER]);
+        let mut server = hear_hint(&server, factory, flow, setup.options.clone(), &watches[SERVER]);
         let mut server_transport = transport(profile, setup.options);
         let watched =
             WatchedFactory { factory: Arc::new(factory.for_flow(flow.clone())), watch: watches[SERVER].clone() };
@@ -274,7 +272,7 @@ fn hear_hint(
     server: &ServerConfig,
     factory: &ControllerFactory,
     flow: &Arc<Flow>,
-    policy: HintPolicy,
+    options: StackOptions,
     watch: &Watch,
 ) -> ServerConfig {
     let noted = watch.clone();
@@ -288,11 +286,9 @@ fn hear_hint(
                 return;
             }
         };
-        flow.learn(|path| {
-            let delivered = path.saved.as_ref().and_then(flowstart_core::path::SavedPath::rate);
-            let evidence = Evidence { link: path.interface_rate, delivered, ..Evidence::default() };
-            path.hint = policy.decide(&hint, &evidence).of(&hint);
-            noted.seen().hint = Some((Some(hint.rate), path.hint.map(|used| used.bandwidth)));
+        flow.hear(|all| {
+            options.judge(&hint, all);
+            noted.seen().hint = Some((Some(hint.rate), all.knowledge().hint.map(|used| used.bandwidth)));
         });
     });
     let mut server = ServerConfig::clone(&heard);

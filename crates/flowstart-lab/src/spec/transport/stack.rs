@@ -8,13 +8,13 @@
 //! | policies of a profile | those that the stack can follow | those of the profile `noq` |
 
 use flowstart_core::avoidance::AvoidanceConfig;
+use flowstart_core::path::SavedPath;
+use flowstart_core::sources::{Sources, Statement, name};
 use flowstart_core::spec::names;
 use flowstart_core::startup::StartupConfig;
-use flowstart_core::startup::quick_start::{self, OptionRoom};
-use flowstart_core::time::Duration;
-use flowstart_quic::ControllerFactory;
-use flowstart_quic::hint::HintPolicy;
-use flowstart_quic::hint::policy::Caps;
+use flowstart_quic::hint::policy::{Caps, Evidence};
+use flowstart_quic::hint::{BandwidthHint, HintPolicy};
+use flowstart_quic::{ControllerFactory, Unsupported};
 use flowstart_sim::transport::policy::{Opening, Protocol};
 use flowstart_sim::transport::profile::Profile;
 use serde_json::{Value, json};
@@ -52,14 +52,28 @@ impl StackOptions {
         startup: &StartupConfig,
         avoidance: &AvoidanceConfig,
     ) -> Result<(), String> {
-        if let Some(config) = startup.request() {
-            check_request(config)?;
-        }
         let config = profile.controller(startup.clone(), avoidance.clone());
         ControllerFactory::with_config(config).map(|_| ()).map_err(|error| {
             let schemes = ControllerFactory::schemes(avoidance);
-            if schemes.is_empty() { error.to_string() } else { format!("{error}; allowed are {}", schemes.join(", ")) }
+            match error {
+                Unsupported::Request { .. } => {
+                    format!("{error}; allowed are the other keys, or --transport model-quic:profile=noq")
+                }
+                _ if schemes.is_empty() => error.to_string(),
+                _ => format!("{error}; allowed are {}", schemes.join(", ")),
+            }
         })
+    }
+
+    /// The server hears a client's hint, and believes what its policy allows.
+    pub(crate) fn judge(&self, hint: &BandwidthHint, sources: &mut Sources) {
+        let known = sources.knowledge();
+        let delivered = known.saved.as_ref().and_then(SavedPath::rate);
+        let evidence = Evidence { link: known.interface_rate, delivered, ..Evidence::default() };
+        let verdict = self.hint_policy.decide(hint, &evidence);
+        let (stated, believed) = (Statement::Hint(hint.hint()), verdict.of(hint).map(Statement::Hint));
+        let reason = if believed == Some(stated) { String::new() } else { verdict.reason.to_string() };
+        sources.state(name::HINT, stated, Some(hint.age), believed, &reason);
     }
 
     /// The stack and its options for `summary.json`.
@@ -67,20 +81,6 @@ impl StackOptions {
         let Self { retry, hint_policy, mtu_discovery } = self;
         json!({"name": STACK, "retry": retry, "hint_policy": hint_policy.to_string(), "mtu_discovery": mtu_discovery})
     }
-}
-
-/// Refuses policies about rate requests that only the model's hosts have.
-fn check_request(config: &quick_start::Config) -> Result<(), String> {
-    let why = if config.after_idle.is_some() || config.after_move {
-        "after_idle and after_move are not for the real stack: its connections ask once, with the handshake"
-    } else if config.granularity > Duration::ZERO {
-        "granularity is not for the real stack, which paces by its own token bucket"
-    } else if config.room == OptionRoom::Connection {
-        "room=connection is not for the real stack: payload=1192 makes all its packets smaller by the option"
-    } else {
-        return Ok(());
-    };
-    Err(format!("{why}; allowed are the other keys, or --transport model-quic:profile=noq"))
 }
 
 /// Policies of a profile, and groups of them, that the real stack can follow. All others are the stack's own.

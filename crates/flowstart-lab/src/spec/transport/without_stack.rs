@@ -2,7 +2,9 @@
 //! nobody can choose the stack.
 
 use flowstart_core::avoidance::AvoidanceConfig;
+use flowstart_core::sources::Sources;
 use flowstart_core::startup::StartupConfig;
+use flowstart_quic::hint::BandwidthHint;
 use flowstart_sim::transport::profile::Profile;
 use serde_json::Value;
 
@@ -15,6 +17,10 @@ pub enum StackOptions {}
 
 impl StackOptions {
     pub(crate) fn check(&self, _: &Profile, _: &StartupConfig, _: &AvoidanceConfig) -> Result<(), String> {
+        match *self {}
+    }
+
+    pub(crate) fn judge(&self, _: &BandwidthHint, _: &mut Sources) {
         match *self {}
     }
 

@@ -381,6 +381,10 @@ impl Flow {
             Protocol::Tcp => "retransmission_timeout",
         };
         let events = decision_events(decision, &self.sources, &mut self.state, collapse);
+        if matches!(decision, Decision::Launched { .. }) {
+            // Later ones, on another path or after idle time, start from what the connection itself knows.
+            self.sources = Arc::default();
+        }
         events.into_iter().try_for_each(|(name, data)| self.write(time, Extended { name, data }, out))
     }
 }
