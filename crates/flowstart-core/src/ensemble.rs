@@ -13,7 +13,8 @@
 //! the Congestion Manager has one control for all. RFC 9040 leaves the windows of the older connections to the
 //! implementation; here they shrink, because otherwise the aggregate would grow with every connection. Nobody has less
 //! than the least window, so many connections over a path with a small window do exceed it. A member learns of its
-//! new window with its next report, an acknowledgement later.
+//! new window with its next report, an acknowledgement later. RFC 7661 lets an unused window shrink after five minutes;
+//! here it is forgotten. A host that has no ensemble without connections keeps nothing after the last one has gone.
 //!
 //! Status: worked examples, random sequences that keep the aggregate, and `scenarios/sharing.toml`.
 

@@ -116,6 +116,11 @@ impl<T> Lane<T> {
         Bytes::new(self.held)
     }
 
+    /// How many they are.
+    pub fn packets(&self) -> usize {
+        self.packets.len()
+    }
+
     /// What the link has counted.
     pub fn counters(&self) -> &LinkCounters {
         self.link.counters()
@@ -155,7 +160,7 @@ mod tests {
             }
         }
         lane.advance(at(1_000_000_000), |packet| out.push(packet));
-        assert_eq!((lane.held(), lane.packets.len()), (Bytes::ZERO, 0), "nothing is left behind");
+        assert_eq!((lane.held(), lane.packets()), (Bytes::ZERO, 0), "nothing is left behind");
         out
     }
 
@@ -167,7 +172,7 @@ mod tests {
         for packet in 0..4 {
             lane.enqueue(at(0), packet, 1500, 0);
         }
-        assert_eq!(lane.held(), Bytes::new(4500));
+        assert_eq!((lane.held(), lane.packets()), (Bytes::new(4500), 3));
         let mut arrived = Vec::new();
         for millis in [20, 21, 22, 23] {
             lane.advance(at(millis * 1000), |packet| arrived.push((millis, packet)));

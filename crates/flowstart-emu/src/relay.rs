@@ -41,6 +41,8 @@ const SILENCE: Duration = Duration::from_millis(120_000);
 const SWEEP: Duration = Duration::from_millis(10_000);
 /// What may be in the relay at a time, whatever the links allow.
 const HELD: Bytes = Bytes::new(256_000_000);
+/// How many datagrams that may be: each takes some 130 bytes, even if it is empty.
+const MOST_HELD: usize = 500_000;
 /// Buffers of the sockets: what arrives while this host does something else.
 const SOCKET_BUFFER: usize = 4 << 20;
 /// Largest datagram.
@@ -390,7 +392,8 @@ impl Relay {
         flow: u32,
         now: Timestamp,
     ) {
-        if self.down.held() + self.up.held() > HELD {
+        let packets = self.down.packets() + self.up.packets();
+        if packets >= MOST_HELD || self.down.held() + self.up.held() > HELD {
             self.told.refused += 1;
             return;
         }

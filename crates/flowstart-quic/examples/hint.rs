@@ -1,9 +1,11 @@
-//! A client tells the rate of its access link, and a server on noq launches with it as far as its policy goes.
+//! A client tells the rate of its access link, and a server on noq launches with it as far as its policy goes. What the
+//! server heard, and what became of it, is what its log should say.
 //!
 //! `cargo run -p flowstart-quic --example hint`
 use std::{error::Error, sync::Arc};
 
 use flowstart_core::path::{AccessTechnology, PathKnowledge};
+use flowstart_core::sources::{Statement, name};
 use flowstart_core::{avoidance::AvoidanceConfig, startup::StartupConfig, time::Duration, units::Rate};
 use flowstart_quic::hint::{BandwidthHint, HintPolicy, policy::Evidence};
 use flowstart_quic::{ControllerFactory, Flow, session};
@@ -27,14 +29,19 @@ async fn main() -> Result<(), Box<dyn Error>> {
             client.errors().for_each(|error| eprintln!("{error}"));
             let Ok(Some(hint)) = client.hint else { return };
             let verdict = policy.decide(&hint, &Evidence::default());
-            println!("a hint of {} is {}", hint.rate, verdict.reason);
-            flow.learn(|path| path.hint = verdict.of(&hint));
+            let (stated, believed) = (Statement::Hint(hint.hint()), verdict.of(&hint).map(Statement::Hint));
+            flow.doubt_handshake();
+            let reason = verdict.reason.to_string();
+            flow.hear(|all| all.state(name::HINT, stated, Some(hint.age), believed, &reason));
         });
         let connection = incoming.accept_with(own)?.await?;
         let mut stream = connection.open_uni().await?;
         stream.write_all(&vec![0; 1_000_000]).await?;
         stream.finish()?;
         stream.stopped().await?;
+        for heard in flow.findings() {
+            println!("{} is {}, {}", heard.source, heard.verdict.name(), heard.reason);
+        }
         println!("launched with {:?}", flow.status().launch.map(|(_, cwnd, _)| cwnd));
         Ok::<_, Box<dyn Error + Send + Sync>>(())
     });

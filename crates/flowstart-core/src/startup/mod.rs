@@ -126,6 +126,9 @@ pub enum Step {
 
 /// A startup scheme. To run again, after idle time or on another path, a scheme is built anew. So it launches only
 /// once, but positions need not begin at zero.
+///
+/// `Debug` shows all of its state. Hosts compare what it shows to find out on which sources a launch depends
+/// ([`StartupState::depends_on`]), and doubt the handshake of launches that depend on any.
 pub trait Startup: fmt::Debug + Send + Sync + CloneStartup {
     /// A scheme from outside the registry learns its host, before anything else. Those of the registry know it from
     /// their construction.

@@ -226,7 +226,8 @@ impl Config {
     pub fn rate_to_ask(&self, known: Known, sizes: PacketSizes, initial_window: Bytes) -> Option<Rate> {
         let known = Known {
             rtt: known.rtt.or(Some(self.rtt)),
-            send_buffer: known.send_buffer.or(self.send_buffer),
+            // A socket's buffer is a bound, whatever the configuration assumes.
+            send_buffer: known.send_buffer.into_iter().chain(self.send_buffer).min(),
             object: known.object.filter(|_| self.request != RequestKind::Greedy),
             ..known
         };

@@ -15,7 +15,7 @@ use crate::results::summary::{Summary, rows_by_cell, values};
 use crate::spec::STACK;
 use crate::spec::application::Felt;
 use crate::spec::competitor::Competitor;
-use crate::spec::link::Buffer;
+use crate::spec::link::{ACCESS_RATE, Buffer};
 use crate::spec::transport::Transport;
 use crate::study::ideal::{ideal_fct, quick_start_rounds, slow_start_fct};
 use crate::study::plan::{Cell, Plan};
@@ -267,9 +267,6 @@ pub fn link_input(plan: &Plan, link: &crate::spec::link::Link) -> report::Link {
     }
 }
 
-/// The rate of hosts' own links that no transfer notices, in Mbit/s: the default.
-const ACCESS_MBIT: f64 = 10_000.0;
-
 /// What is not the default about a link, in words.
 fn properties(link: &crate::spec::link::Link) -> Vec<(String, String)> {
     let all = link.resolved();
@@ -287,7 +284,7 @@ fn properties(link: &crate::spec::link::Link) -> Vec<(String, String)> {
         ("buffer of the way back", other(link.up_buffer != Buffer::Unlimited, all.up_buffer)),
         ("bottleneck links in a row", other(link.hops > 1, link.hops.to_string())),
         ("others cross hop", all.cross),
-        ("rate of the hosts' links", other(link.access_rate.as_mbit() != ACCESS_MBIT, all.access_rate)),
+        ("rate of the hosts' links", other(link.access_rate != ACCESS_RATE, all.access_rate)),
         ("delay of the hosts' links", other(link.access_delay > Duration::ZERO, all.access_delay)),
         ("scheduling noise of hosts", link.access_jitter.map(jitter)),
         ("jitter", link.jitter.map(jitter)),

@@ -115,7 +115,7 @@ impl Clients {
         self.reports.load(Ordering::Relaxed)
     }
 
-    /// Options that the system did not take; their datagrams left without.
+    /// Options that never left: the system did not take them, or the connection had moved.
     pub fn unsent(&self) -> u64 {
         self.unsent.load(Ordering::Relaxed)
     }
@@ -209,8 +209,9 @@ impl Requests {
         *locked(&self.read) = Read { server: Some(server), response: None };
     }
 
-    /// The response to the request of the latest connection, if one has arrived. Later requests do not count.
-    pub fn response(&self) -> Option<Response> {
+    /// Stops reading: requests that arrive later do not count. The response to the one that has arrived for the latest
+    /// connection, if there is one.
+    pub fn stop(&self) -> Option<Response> {
         let mut read = locked(&self.read);
         read.server = None;
         read.response
@@ -364,10 +365,10 @@ mod tests {
         requests.receive(address(1), &packet(&mine), &request(15), Some(64));
         assert!(!requests.may_come());
         let response = Response { rate: RateCode::from_bits(11), ttl_diff: 51, nonce: Nonce::from_bits(77) };
-        assert_eq!((requests.response(), requests.malformed()), (Some(response), ignored));
+        assert_eq!((requests.stop(), requests.malformed()), (Some(response), ignored));
         requests.receive(address(1), &packet(&mine), &request(15), Some(64));
-        assert_eq!(requests.response(), Some(response), "too late");
+        assert_eq!(requests.stop(), Some(response), "too late");
         requests.meet(address(1));
-        assert_eq!(requests.response(), None, "another connection");
+        assert_eq!(requests.stop(), None, "another connection");
     }
 }

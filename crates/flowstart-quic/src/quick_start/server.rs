@@ -94,6 +94,12 @@ impl Sender {
             self.waiting = ids.and_then(|(client, _)| self.clients.waiting(destination, client));
         }
         self.settled |= !is_long(contents);
+        if self.settled && self.waiting.as_ref().is_some_and(|waiting| waiting.to != destination) {
+            // The connection has moved, and the option is about the path that it has left.
+            if self.waiting.take().is_some_and(|waiting| waiting.take().is_some()) {
+                self.clients.count_unsent();
+            }
+        }
         let is_batch = segment_size.is_some_and(|size| size < contents.len());
         let Some(waiting) = self.waiting.as_ref().filter(|waiting| waiting.to == destination && !is_batch) else {
             return false;
@@ -202,6 +208,7 @@ mod tests {
         let (client, server) = (UdpSocket::bind("127.0.0.1:0").unwrap(), UdpSocket::bind("127.0.0.1:0").unwrap());
         let (to, other) = (client.local_addr().unwrap(), SocketAddr::from(([127, 0, 0, 1], 9)));
         if let Err(problem) = try_asking(to) {
+            assert!(std::env::var("CI").as_deref() != Ok("true"), "CI=true requires this test: {problem}");
             println!("skipped: {problem}");
             return;
         }
@@ -234,7 +241,6 @@ mod tests {
         send(&mut sender, to, &short, None);
         let approved = asked.verify(&respond(request, DEFAULT_TTL).unwrap()).unwrap();
         assert_eq!(sender.max_transmit_segments().get(), 1);
-        send(&mut sender, other, &short, None);
         send(&mut sender, to, &short, None);
         let report = option(&short);
         assert!(matches!(report, IpOption::ApprovedRate { rate, .. } if rate.rate() == approved), "{report:?}");
@@ -242,7 +248,26 @@ mod tests {
         send(&mut sender, to, &short, None);
         assert_eq!((clients.requests(), clients.reports(), clients.unsent()), (1, 1, 0));
         let [negotiation, theirs, elsewhere] = plain;
-        let left = [negotiation, theirs, elsewhere, batch, long, short.clone(), short.clone(), short];
+        let left = [negotiation, theirs, elsewhere, batch, long, short.clone(), short];
         assert_eq!(*fake.0.lock().unwrap(), left);
+    }
+
+    #[test]
+    fn after_a_move_no_option_waits_and_batches_leave() {
+        let (client, server) = (UdpSocket::bind("127.0.0.1:0").unwrap(), UdpSocket::bind("127.0.0.1:0").unwrap());
+        let (to, other) = (client.local_addr().unwrap(), SocketAddr::from(([127, 0, 0, 1], 9)));
+        let (fake, clients) = (Fake::default(), Arc::<Clients>::default());
+        let mut rng = Substream::new(7, "quick-start", 0);
+        let asked = clients.ask(to, &ID, &Config::default(), Known::default(), &mut rng).unwrap();
+        let request = clients.waiting(to, &ID).unwrap().take().unwrap();
+        let mut sender = ServerSocket::new(Box::new(fake), server, clients.clone()).create_sender();
+        send(&mut sender, to, &long(1, &ID), None);
+        let short = [&[0x43][..], &ID, &[9; 100]].concat();
+        send(&mut sender, to, &short, None);
+        let request = IpOption::parse(IpVersion::V4, &request).unwrap();
+        asked.verify(&respond(request, DEFAULT_TTL).unwrap()).unwrap();
+        assert_eq!(sender.max_transmit_segments().get(), 1, "the report waits for a single datagram");
+        send(&mut sender, other, &short, None);
+        assert_eq!((sender.max_transmit_segments().get(), clients.unsent(), clients.reports()), (64, 1, 0));
     }
 }

@@ -68,7 +68,8 @@ impl Local {
         Self { ipv4: empty(), ipv6: empty(), next: AtomicUsize::new(0), reads }
     }
 
-    async fn towards(&self, server: SocketAddr) -> std::io::Result<&Bound> {
+    /// The socket in this place among those for the server's family of addresses.
+    async fn towards(&self, server: SocketAddr, place: usize) -> std::io::Result<&Bound> {
         let (any, endpoints): (IpAddr, _) = match server {
             SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED.into(), &self.ipv4),
             SocketAddr::V6(_) if self.reads.quick_start => {
@@ -77,8 +78,7 @@ impl Local {
             }
             SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED.into(), &self.ipv6),
         };
-        let place = self.next.fetch_add(1, Ordering::Relaxed) % endpoints.len().max(1);
-        let endpoint = endpoints.get(place).ok_or(std::io::ErrorKind::InvalidInput)?;
+        let endpoint = endpoints.get(place % endpoints.len().max(1)).ok_or(std::io::ErrorKind::InvalidInput)?;
         let bound = || async {
             let key = rand::random();
             let read = Readings {
@@ -99,10 +99,11 @@ impl Local {
         config: &noq::ClientConfig,
         early: bool,
     ) -> Result<Connected, ClientError> {
-        let mut failure = None;
+        // A connection has one place, however many addresses are tried.
+        let (mut failure, place) = (None, self.next.fetch_add(1, Ordering::Relaxed));
         for &address in servers {
             let unreachable = |cause: String| ClientError::Unreachable { url: url.uri.to_string(), address, cause };
-            match self.connect_to(address, url, config, early).await {
+            match self.connect_to(address, place, url, config, early).await {
                 Ok(connected) => return Ok(connected),
                 Err(cause) => failure = failure.or(Some(unreachable(cause))),
             }
@@ -114,11 +115,12 @@ impl Local {
     async fn connect_to(
         &self,
         server: SocketAddr,
+        place: usize,
         url: &Url,
         config: &noq::ClientConfig,
         early: bool,
     ) -> Result<Connected, String> {
-        let Bound { endpoint, read } = self.towards(server).await.map_err(|error| error.to_string())?;
+        let Bound { endpoint, read } = self.towards(server, place).await.map_err(|error| error.to_string())?;
         if let Some(servers) = &read.scone {
             servers.meet(server);
         }

@@ -167,7 +167,7 @@ impl Fetch<'_> {
         if let Some(report) = signal.and_then(scone::report) {
             request = request.header(scone::ADVICE, report);
         }
-        let response = read.quick_start.as_ref().and_then(|requests| requests.response());
+        let response = read.quick_start.as_ref().and_then(|requests| requests.stop());
         if let Some(response) = response.and_then(quick_start::field) {
             request = request.header(quick_start::RESPONSE, response);
         }

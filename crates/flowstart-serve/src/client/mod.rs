@@ -440,7 +440,7 @@ impl Answer {
             advised: servers.signal(address).rate(),
         });
         let quick_start = read.quick_start.as_ref().map(|requests| QuickStartSeen {
-            arrived: requests.response().map(|response| response.rate.rate()),
+            arrived: requests.stop().map(|response| response.rate.rate()),
             malformed: requests.malformed(),
         });
         Timings { address, status, early_data, bytes, handshake, first_byte, fct, request, rate, scone, quick_start }

@@ -32,7 +32,8 @@ const WATCHED: usize = 4096;
 pub struct FallBack {
     /// Share of what launches sent that may be lost.
     pub limit: f64,
-    /// How many of the latest launches count. With fewer there is no verdict.
+    /// How many of the latest launches count. With fewer there is no verdict, and none for everybody with fewer than
+    /// ten.
     pub launches: usize,
     /// For how long connections start plainly then.
     pub recovery: Duration,
@@ -140,7 +141,9 @@ impl Policy {
     /// A policy whose kill switch is off. While the kill file exists the switch counts as on.
     pub(crate) fn new(mut schemes: Schemes) -> Self {
         schemes.networks.sort_by_key(|(network, _)| std::cmp::Reverse(network.prefix_len()));
-        let watch = Mutex::new(Watch::new(schemes.fall_back, (schemes.fall_back.launches / PREFIXES).max(1)));
+        // With fewer launches, fewer prefixes would decide for everybody.
+        let all = FallBack { launches: schemes.fall_back.launches.max(PREFIXES), ..schemes.fall_back };
+        let watch = Mutex::new(Watch::new(all, all.launches / PREFIXES));
         let (own, prefixes) = (Mutex::default(), Prefixes::default());
         Self { schemes, killed: AtomicBool::new(false), watch, own, prefixes }
     }
@@ -237,7 +240,7 @@ mod tests {
         let network = |text: &str| text.parse::<IpNet>().unwrap();
         let networks = vec![(network("192.0.2.0/24"), scheme("wide")), (network("192.0.2.128/25"), scheme("narrow"))];
         let shares = vec![(0.1, scheme("a")), (0.2, scheme("b"))];
-        let fall_back = FallBack { limit: 0.05, launches: 3, recovery: Duration::from_secs(60) };
+        let fall_back = FallBack { limit: 0.05, launches: 10, recovery: Duration::from_secs(60) };
         let own = Schemes::new(scheme("listener"), scheme("plain"));
         Policy::new(Schemes { networks, shares, kill_file, fall_back, ..own })
     }
@@ -280,13 +283,13 @@ mod tests {
             let client = IpAddr::from([10, 0, clients.get(), 1]);
             policy.record(client, "a", Bytes::new(100_000), Bytes::new(bytes), after(seconds))
         };
-        // 5 % of 300 KB are 15 KB: 0 + 10 + 5 are within, 10 + 5 + 1 are not.
-        assert!(![lost(0, 0), lost(10_000, 0), lost(5_000, 0)].contains(&true));
+        // 5 % of 1 MB are 50 KB: nothing, 40 and 10 are within, 40, 10 and 1 are not.
+        assert!((0..8).all(|_| !lost(0, 0)) && !lost(40_000, 0) && !lost(10_000, 0));
         assert!(!policy.is_fallen_back(after(0)));
         assert!(lost(1_000, 1));
         assert!(policy.is_fallen_back(after(60)) && !policy.is_fallen_back(after(61)));
-        // Earlier launches do not count after it: three more are needed.
-        assert!(![lost(90_000, 30), lost(90_000, 61), lost(90_000, 61)].contains(&true));
+        // Earlier launches do not count after it: ten more are needed.
+        assert!(!lost(90_000, 30) && (0..9).all(|_| !lost(90_000, 61)));
         assert!(lost(90_000, 61));
         let client = IpAddr::from([10, 0, 0, 1]);
         assert!(!policy.record(client, "plain", Bytes::new(1), Bytes::new(1), after(200)));
@@ -302,8 +305,21 @@ mod tests {
         }
         let name = |third| policy.choose(client(third), 0.0, now).name();
         assert_eq!((name(1), name(2)), ("plain", "a"));
-        // Three prefixes are enough of three launches.
-        assert!(!lost(2) && lost(3));
+        // Ten prefixes decide.
+        assert!((2..10).all(|third| !lost(third)) && lost(10));
         assert_eq!(name(2), "plain");
+    }
+
+    #[test]
+    fn one_launch_may_decide_for_its_prefix_and_never_for_all() {
+        let fall_back = FallBack { limit: 0.05, launches: 1, recovery: Duration::from_secs(60) };
+        let policy = Policy::new(Schemes { fall_back, ..Schemes::new(scheme("listener"), scheme("plain")) });
+        let (now, client) = (Instant::now(), |third| IpAddr::from([10, 0, third, 1]));
+        for third in 1..10 {
+            assert!(!policy.record(client(third), "a", Bytes::new(100_000), Bytes::new(90_000), now));
+            assert_eq!(policy.choose(client(third), 0.0, now).name(), "plain");
+        }
+        assert_eq!(policy.choose(client(10), 0.0, now).name(), "listener");
+        assert!(policy.record(client(10), "a", Bytes::new(100_000), Bytes::new(90_000), now));
     }
 }

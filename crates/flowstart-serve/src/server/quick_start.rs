@@ -5,12 +5,14 @@
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Mutex;
+use std::time::{Duration, Instant};
 
-use flowstart_core::quick_start::host::{Known, Refusal};
+use flowstart_core::quick_start::host::Known;
 use flowstart_core::quick_start::rate::RateEncoding;
 use flowstart_core::rng::Substream;
 use flowstart_core::sources::{Statement, Verdict};
 use flowstart_core::startup::quick_start::Config as Request;
+use flowstart_core::time::Duration as CoreDuration;
 use flowstart_quic::Flow;
 use flowstart_quic::quick_start::{Asked, try_asking};
 use flowstart_quic::transport_parameters::PeerParameters;
@@ -21,10 +23,16 @@ use super::{Config, ServerError, sources};
 use crate::metrics::Responded;
 use crate::quick_start::responded;
 
+/// How long an approval counts beyond an RTT. Routers reserve what they approve for a few hundred milliseconds (Target:
+/// the running interval of 150 ms and the one before); a busy host may need a little longer.
+const VALID: Duration = Duration::from_secs(1);
+
 /// A connection that asks, and how far it has come.
 #[derive(Debug)]
 pub(super) struct Asking {
     asked: Asked,
+    /// When the request left, or a little earlier.
+    since: Instant,
     heard: Mutex<Heard>,
 }
 
@@ -74,11 +82,18 @@ impl Shared {
         };
         let mut rng = Substream::new(rand::random(), "quick-start", 0);
         let asked = clients.ask(remote, id, request?, known, &mut rng)?;
-        Some(Asking { asked, heard: Mutex::new(Heard::Nothing) })
+        Some(Asking { asked, since: Instant::now(), heard: Mutex::new(Heard::Nothing) })
     }
 
-    /// Takes the response of a request. `asking` is there if its connection asks.
-    pub(super) fn take_response(&self, fields: &HeaderMap, asking: Option<&Asking>, flow: &Flow, client: IpAddr) {
+    /// Takes the response of a request. `asking` is there if its connection asks; `rtt` is that of its path.
+    pub(super) fn take_response(
+        &self,
+        fields: &HeaderMap,
+        asking: Option<&Asking>,
+        flow: &Flow,
+        client: IpAddr,
+        rtt: Duration,
+    ) {
         let result = match (responded(fields), asking) {
             (None, None) => return,
             (Some(_), None) => "unasked",
@@ -100,12 +115,16 @@ impl Shared {
                         "malformed"
                     }
                     Some(Ok(response)) => {
-                        let judged = asking.asked.verify(&response);
-                        let stated = Statement::Approved(response.rate.rate());
-                        let believed = judged.ok().map(Statement::Approved);
-                        let why = judged.err().map_or_else(String::new, |refusal| refusal.to_string());
-                        flow.hear(|all| all.state(sources::name::QUICK_START, stated, None, believed, &why));
-                        judged.map_or_else(Refusal::name, |_| "approved")
+                        let (stated, age) = (Statement::Approved(response.rate.rate()), asking.since.elapsed());
+                        let judged = (age <= rtt + VALID).then(|| asking.asked.verify(&response));
+                        let (believed, why, result) = match judged {
+                            None => (None, "it is too old".to_owned(), "old"),
+                            Some(Ok(rate)) => (Some(Statement::Approved(rate)), String::new(), "approved"),
+                            Some(Err(refusal)) => (None, refusal.to_string(), refusal.name()),
+                        };
+                        let age = CoreDuration::from_nanos(u64::try_from(age.as_nanos()).unwrap_or(u64::MAX));
+                        flow.hear(|all| all.state(sources::name::QUICK_START, stated, Some(age), believed, &why));
+                        result
                     }
                 }
             }

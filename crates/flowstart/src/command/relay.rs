@@ -10,7 +10,7 @@ use flowstart_core::time::Duration;
 use flowstart_emu::relay::{Config, Relay, RelayError, Signals, Told};
 use flowstart_emu::router::Options;
 use flowstart_lab::spec::aqm::Aqm;
-use flowstart_lab::spec::link::Link;
+use flowstart_lab::spec::link::{ACCESS_RATE, Link};
 use flowstart_sim::link::LinkCounters;
 use serde_json::{Value, json};
 
@@ -66,7 +66,7 @@ impl Arguments {
         // The simulator's hosts and routers, which have no counterpart here.
         let of_routers = link.routers.and_then(|routers| routers.key_without_sockets());
         let elsewhere = [
-            ("access_rate", link.access_rate.as_mbit() < ACCESS_MBIT),
+            ("access_rate", link.access_rate < ACCESS_RATE),
             ("access_delay", link.access_delay > Duration::ZERO),
             ("access_jitter", link.access_jitter.is_some()),
             ("hops", link.hops > 1),
@@ -87,9 +87,6 @@ impl Arguments {
         Ok(Config { down, up, down_advice, router, seed: self.seed, ..Config::new(self.listen, self.to) })
     }
 }
-
-/// Hosts' links that no transfer notices: the default.
-const ACCESS_MBIT: f64 = 10_000.0;
 
 pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
     run(

@@ -98,7 +98,7 @@ pub(crate) struct Arguments {
     /// those of a prefix, /24 or /48, for its own losses, and all of them if at least ten prefixes lose.
     #[arg(long, value_name = "SHARE", default_value_t = 0.1)]
     launch_loss_limit: f64,
-    /// How many of the latest launches count for this.
+    /// How many of the latest launches count for this. For all prefixes together it is ten at least.
     #[arg(long, value_name = "NUMBER", default_value_t = 100)]
     launch_window: usize,
     /// How long connections start with plain slow start after that.

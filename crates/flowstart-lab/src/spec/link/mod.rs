@@ -35,6 +35,9 @@ pub use presets::{PRESETS, Preset};
 pub use proxy::{Distribution, Proxy};
 pub use variation::Varies;
 
+/// The default rate of hosts' own links, which no transfer notices.
+pub const ACCESS_RATE: Rate = Rate::from_mbit(10_000);
+
 /// A buffer as the user wrote it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Buffer {

@@ -11,7 +11,7 @@ use flowstart_sim::link::wire::{Jitter, LossModel, Reordering};
 
 use super::super::routers::Routers;
 use super::super::{InputError, RATES, Spec, scone};
-use super::{Buffer, Cross, Link, PRESETS, Varies, named, proxy, recording};
+use super::{ACCESS_RATE, Buffer, Cross, Link, PRESETS, Varies, named, proxy, recording};
 
 /// Longest propagation delay of anything.
 const LONGEST_DELAY: Duration = Duration::from_millis(100_000);
@@ -93,7 +93,7 @@ fn read(spec: &mut Spec<'_>, noise: bool, directory: &Path) -> Result<Link, Inpu
     let up_rate = spec.within("up_rate", RATES)?;
     let up_trace = recording::read(spec, "up_trace", directory)?;
     let up_buffer = self::buffer(spec, "up_buffer")?.unwrap_or(Buffer::Unlimited);
-    let access_rate = spec.within("access_rate", RATES)?.unwrap_or(Rate::from_mbit(10_000));
+    let access_rate = spec.within("access_rate", RATES)?.unwrap_or(ACCESS_RATE);
     let access_delay = spec.within("access_delay", Duration::ZERO..=LONGEST_DELAY)?.unwrap_or(Duration::ZERO);
     let access_jitter = spec.read_with("access_jitter", |text| jitter(text, "1ms"))?.or(noise.then_some(NOISE));
     let hops = spec.within("hops", 1..=64)?.unwrap_or(1);

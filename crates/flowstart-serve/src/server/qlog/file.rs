@@ -55,7 +55,9 @@ impl LogFile {
         self.write_waiting();
         if self.is_over() {
             // Without its first records a file is useless. If it cannot be removed, it does no harm.
-            drop(std::fs::remove_file(&self.path));
+            if std::fs::remove_file(&self.path).is_ok() {
+                self.folder.give_back(charged);
+            }
         }
     }
 

@@ -104,7 +104,16 @@ impl Folder {
     fn recount(&self) {
         if let Ok(used) = used(&self.0.path) {
             self.0.used.store(used, Ordering::Relaxed);
+            if used < self.0.most {
+                self.0.told_full.store(false, Ordering::Relaxed);
+            }
         }
+    }
+
+    /// A file that has `charged` is gone.
+    pub(super) fn give_back(&self, charged: u64) {
+        let less = |used: u64| Some(used.saturating_sub(charged));
+        let _ = self.0.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
     }
 
     /// A file is left out or ends early.
@@ -168,10 +177,14 @@ pub(super) mod tests {
         let place = tempfile::tempdir().unwrap();
         let file = place.path().join("earlier");
         std::fs::write(&file, [0; 5000]).unwrap();
-        let (folder, _) = folder(place.path(), 2 * BLOCK);
+        let (folder, told) = folder(place.path(), 2 * BLOCK);
         assert_eq!(folder.charge(0, 1), None);
         std::fs::remove_file(&file).unwrap();
         folder.recount();
+        assert_eq!((folder.charge(0, 1), folder.charge(0, 1)), (Some(BLOCK), Some(BLOCK)));
+        // It is told of each time that the folder becomes full.
+        assert_eq!((folder.charge(0, 1), told.lock().unwrap().len()), (None, 2));
+        folder.give_back(BLOCK);
         assert_eq!(folder.charge(0, 1), Some(BLOCK));
     }
 }

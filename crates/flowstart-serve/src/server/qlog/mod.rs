@@ -142,6 +142,8 @@ struct Writer {
     /// The header was written.
     begun: bool,
     state: Option<&'static str>,
+    /// A launch was written. Later ones, after moves, start from no source.
+    has_launched: bool,
     /// By how many bits the peer's delays of acknowledgements are shifted.
     peer_exponent: u32,
 }
@@ -158,6 +160,7 @@ impl Writer {
             record: Vec::new(),
             begun: false,
             state: None,
+            has_launched: false,
             peer_exponent: ACK_DELAY_EXPONENT,
         }
     }
@@ -193,7 +196,8 @@ impl Writer {
     fn write_decisions(&mut self) {
         while let Some((time, decision)) = self.flow.take_decision() {
             let launches = matches!(decision, Decision::Launched { .. });
-            let sources = if launches { self.flow.findings() } else { Vec::new() };
+            let sources = if launches && !self.has_launched { self.flow.findings() } else { Vec::new() };
+            self.has_launched |= launches;
             for (name, data) in decision_events(decision, &sources, &mut self.state, COLLAPSE) {
                 self.write_event(time.as_nanos() as f64 / 1e6, name, &data);
             }
