@@ -121,7 +121,7 @@ impl Flow {
         path.handshake_rtt = path.handshake_rtt.or(self.rtt.min());
         let again = self.launched_after.replace(self.sent).is_some();
         // What has launched before does not say on what another launch would depend.
-        let is_doubted = doubts_handshake && (again || !self.controller.depends_on(self.now, &path).is_empty());
+        let is_doubted = doubts_handshake && (again || self.controller.is_doubtful(self.now, &path));
         if again {
             self.controller.on_path_change(self.now, &path, &self.rtt);
         } else {

@@ -8,8 +8,8 @@
 //!
 //! which is what slow start would make of the window that the launch would have had with the smallest RTT. Until that
 //! window is delivered, the pacing rate is at most that of the launch. If no RTT is smaller than that of the handshake,
-//! nothing changes. Nothing is held either if the launch depends on nothing that others state: a window of the queued
-//! data is the same for any RTT, and a longer one makes it leave more slowly.
+//! nothing changes. Nothing is held either if the launch depends on nothing that others state, or if its window is the
+//! same for any RTT, as one of the queued data or of an earlier connection: a longer RTT makes it leave more slowly.
 
 use crate::time::Duration;
 use crate::units::{Bytes, Rate};

@@ -319,6 +319,17 @@ impl StartupState {
     }
 }
 
+impl StartupState {
+    /// Whether this scheme, which has not launched yet, would launch a smaller window after a shorter handshake. So a
+    /// peer that lengthens its handshake would gain.
+    pub fn launch_grows_with_rtt(&self, now: Timestamp, path: &PathKnowledge) -> bool {
+        let window = |path: &PathKnowledge| self.clone().as_dyn().launch(now, path, &mut DecisionLog::default()).cwnd;
+        // A limit on the window, such as the waiting data, may hide what half of the RTT would change.
+        let shortest = PathKnowledge { handshake_rtt: Some(Duration::from_micros(1)), ..path.clone() };
+        window(&shortest) < window(path)
+    }
+}
+
 impl StartupConfig {
     /// As [`StartupState::depends_on`], on a usual host.
     pub fn depends_on(&self, path: &PathKnowledge) -> Vec<Known> {

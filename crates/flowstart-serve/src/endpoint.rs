@@ -7,6 +7,7 @@ use flowstart_core::units::Bytes;
 use flowstart_quic::runtime::PreciseRuntime;
 use flowstart_quic::{quick_start, scone};
 use noq::{AsyncUdpSocket, EndpointConfig, Runtime, TransportConfig, VarInt};
+use noq_proto::RandomConnectionIdGenerator;
 
 use crate::scheme::Scheme;
 
@@ -49,7 +50,16 @@ const SOCKET_BUFFER: usize = 4 << 20;
 
 /// An endpoint on the network; with a configuration it takes connections.
 pub(crate) fn bind(address: SocketAddr, config: Option<noq::ServerConfig>) -> std::io::Result<noq::Endpoint> {
-    noq::Endpoint::new(EndpointConfig::default(), config, socket(address)?, Arc::new(PreciseRuntime))
+    noq::Endpoint::new(endpoint_of_many(), config, socket(address)?, Arc::new(PreciseRuntime))
+}
+
+/// An endpoint whose connection IDs are eight random bytes. By default noq draws three of them, and does not compare
+/// that of a Retry with those in use. With 10,000 connections the next packet of one client in 600 then belongs to
+/// another connection.
+fn endpoint_of_many() -> EndpointConfig {
+    let mut config = EndpointConfig::default();
+    config.cid_generator(Arc::new(|| Box::new(RandomConnectionIdGenerator::default())));
+    config
 }
 
 /// The clients that hear from the path or about it, if any may.
@@ -77,7 +87,7 @@ pub(crate) fn bind_for_clients(
     if let Some(clients) = clients.scone.clone() {
         socket = Box::new(scone::Socket::of_server(socket, clients));
     }
-    with_socket(EndpointConfig::default(), Some(config), socket)
+    with_socket(endpoint_of_many(), Some(config), socket)
 }
 
 /// What a client's socket reads of the path, if anything.

@@ -37,6 +37,12 @@ impl Controller {
         self.startup.depends_on(now, path)
     }
 
+    /// Whether the launch that [`Controller::launch`] would make of `path` now gains by a longer handshake, and by what
+    /// others state: then it is one for [`Doubt`](crate::doubt::Doubt).
+    pub fn is_doubtful(&self, now: Timestamp, path: &PathKnowledge) -> bool {
+        self.startup.launch_grows_with_rtt(now, path) && !self.depends_on(now, path).is_empty()
+    }
+
     /// The handshake is over and data may leave: Sensing turns what is known about the path into the launch.
     pub fn launch(&mut self, now: Timestamp, path: &PathKnowledge, rtt: &RttEstimator) {
         let launch = self.startup.as_dyn().launch(now, path, &mut self.log);

@@ -265,8 +265,10 @@ impl GrowingFile {
         }
     }
 
-    /// Completes the file.
+    /// Completes the file: it is on the disk before it gets its name, so that a loss of power leaves no empty one.
     pub fn complete(mut self) -> Result<(), ExperimentError> {
+        let synchronized = OpenOptions::new().write(true).open(&self.scratch).and_then(|file| file.sync_all());
+        synchronized.map_err(|error| self.refused(&error))?;
         let mut growing = growing();
         let renamed = fs::rename(&self.scratch, &self.file).map_err(|error| self.refused(&error));
         if renamed.is_ok() {

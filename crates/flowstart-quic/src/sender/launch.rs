@@ -32,11 +32,11 @@ impl Sender {
         let position = self.sent.last_position();
         self.controller.on_sent_before_launch(position);
         let used = self.controller.depends_on(self.now, &path);
+        let is_doubted = self.flow.doubts_handshake() && self.controller.is_doubtful(self.now, &path);
         self.flow.launched(self.first_path, &used);
         self.controller.launch(self.now, &path, &self.rtt);
         self.launched_after = Some(position);
         self.publish();
-        let is_doubted = self.flow.doubts_handshake() && !used.is_empty();
         let launch = self.status.launch.filter(|_| is_doubted).zip(self.rtt.min());
         self.doubt = launch.map(|((_, window, rate), handshake)| Doubt::new(window, rate, handshake));
     }

@@ -3,7 +3,7 @@ use crate::sent::LostPlace;
 use flowstart_core::avoidance::AvoidanceConfig;
 use flowstart_core::controller::ControllerConfig;
 use flowstart_core::event::ExitReason;
-use flowstart_core::path::{AccessTechnology, Hint, PathKnowledge};
+use flowstart_core::path::{AccessTechnology, Hint, PathKnowledge, SavedPath};
 use flowstart_core::startup::StartupConfig;
 use flowstart_core::units::Rate;
 use proptest::prelude::*;
@@ -326,10 +326,13 @@ fn lied_to(handshake: u64, doubts: bool) -> (Sender, Bytes) {
     after_a_flight("blitzstart", Some(hint), handshake, doubts)
 }
 
-/// The same for any scheme, and a hint or none.
+/// The same for any scheme, with a hint, or else an earlier connection that had 500 KB in 100 ms.
 fn after_a_flight(scheme: &str, hint: Option<Hint>, handshake: u64, doubts: bool) -> (Sender, Bytes) {
+    let saved = SavedPath { rtt: Duration::from_millis(100), cwnd: Bytes::new(500_000), age: Duration::ZERO };
     let startup = StartupConfig::defaults().into_iter().find(|config| config.name() == scheme).unwrap();
-    let path = PathKnowledge { hint, bytes_waiting: Some(Bytes::new(50_000_000)), ..Default::default() };
+    let waiting = Some(Bytes::new(50_000_000));
+    let saved = hint.is_none().then_some(saved);
+    let path = PathKnowledge { hint, saved, bytes_waiting: waiting, ..Default::default() };
     let mut sender = sender(startup, AvoidanceConfig::defaults().swap_remove(1), path);
     if doubts {
         sender.flow.doubt_handshake();
@@ -380,5 +383,16 @@ fn a_launch_that_believes_nobody_is_not_doubted() {
             };
             assert_eq!(answer(true), answer(false), "{scheme}, {handshake} ms");
         }
+    }
+}
+
+#[test]
+fn a_window_of_an_earlier_connection_is_jumped_to_although_the_handshake_is_doubted() {
+    // The jump comes after the first RTT, to half of the 500 KB. A sample is shorter than the handshake.
+    for doubts in [false, true] {
+        let (mut sender, launched) = after_a_flight("careful-resume", None, 120, doubts);
+        assert_eq!(launched, PACKET * 10);
+        let window = sender.answer().window;
+        assert!(window >= Bytes::new(250_000), "{window} after a jump, doubts: {doubts}");
     }
 }

@@ -310,7 +310,12 @@ impl Out {
     /// All of the content is here.
     async fn complete(&mut self) -> Result<(), Failure> {
         let Some((new, file)) = &self.growing else { return Ok(()) };
-        tokio::fs::rename(new, file).await.map_err(|error| unwritten(file, &error))?;
+        let put = async {
+            // On the disk before it gets its name, so that a loss of power leaves no empty file.
+            tokio::fs::OpenOptions::new().write(true).open(new).await?.sync_all().await?;
+            tokio::fs::rename(new, file).await
+        };
+        put.await.map_err(|error| unwritten(file, &error))?;
         self.growing = None;
         Ok(())
     }
