@@ -1,4 +1,6 @@
-//! One connection of a server: its requests, their answers, and its account.
+//! One connection of a server: its requests and their answers.
+
+mod start;
 
 use std::future::Future;
 use std::net::IpAddr;
@@ -7,10 +9,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes as Chunk;
-use flowstart_core::sources::Statement;
 use flowstart_core::units::{Bytes, Rate};
 use flowstart_quic::Flow;
-use flowstart_quic::hint::BandwidthHint;
 use flowstart_quic::hint::policy::Grant;
 use futures_util::FutureExt;
 use h3::error::{Code, StreamError};
@@ -28,23 +28,17 @@ use super::memory::Holder;
 use super::quick_start::Asking;
 use super::scone::Advised;
 use super::shared::{FAREWELL, Shared, locked};
-use super::{hints, priority, qlog, sources};
+use super::{priority, qlog};
 use crate::http3;
-use crate::metrics::{self, Answered, Exit, Hinted, OfScheme, OfSource, size_class};
+use crate::metrics::{self, Answered, OfScheme, size_class};
 use crate::path_state::PATH_STATE;
 
-/// Packets of the initial window (RFC 9002, section 7.2).
-const INITIAL_WINDOW: u64 = 10;
-/// UDP payload of a packet before the path MTU is known (RFC 9000, section 14).
-const SMALLEST_PACKET: u16 = 1200;
 /// The client hints that browsers should send with later requests (RFC 8942, Network Information API).
 const ACCEPT_CH: &str = "Downlink, RTT, ECT";
 /// Answers of a connection whose content is read at a time; each holds a file, and two parts of it (128 KB).
 const ANSWERS: usize = 16;
 /// Interval between checks for the arrival of an answer.
 const POLL: Duration = Duration::from_millis(5);
-/// The name for a startup that did not end.
-const NO_EXIT: &str = "transfer-ended";
 
 /// One connection, as its requests see it.
 pub(super) struct Client {
@@ -406,83 +400,6 @@ impl Client {
 
     fn count(&self, status: StatusCode) {
         self.server.metrics.requests.get_or_create(&Answered { status: status.as_u16() }).inc();
-    }
-
-    /// A browser's hint counts if no other hint came before.
-    fn take_client_hints(&self, request: &Request<()>) {
-        if !matches!(*locked(&self.hint), HintState::None) {
-            return;
-        }
-        let (hint, errors) = hints::of_browser(request.headers());
-        for error in errors {
-            self.server.log.tell(&format!("{}: {error}", self.address));
-        }
-        if let Some(hint) = hint {
-            self.judge(&hint, sources::name::CLIENT_HINTS);
-        }
-    }
-
-    /// Uses as much of a hint as the policy allows.
-    pub(super) fn judge(&self, hint: &BandwidthHint, source: &'static str) {
-        let (verdict, used, grant) = self.server.hints.admit(self.address, hint, self.delivered);
-        self.server.metrics.hints.get_or_create(&Hinted { verdict: verdict.reason.to_string() }).inc();
-        *locked(&self.hint) = HintState::Judged { _grant: grant };
-        let (stated, believed) = (Statement::Hint(hint.hint()), used.map(Statement::Hint));
-        let reason = if believed == Some(stated) { String::new() } else { verdict.reason.to_string() };
-        self.flow.hear(|all| all.state(source, stated, Some(hint.age), believed, &reason));
-    }
-
-    /// Tells the controller how much there is to send. An answer that fits into the initial window needs no launch, and
-    /// a launch for it would not be available for later answers.
-    fn expect(&self, size: Bytes, can_wait: bool) {
-        let waiting = self.waiting.fetch_add(size.get(), Ordering::Relaxed) + size.get();
-        let answered = self.answered.fetch_add(size.get(), Ordering::Relaxed) + size.get();
-        let packet = self.connection.path_stats(PathId::ZERO).map_or(SMALLEST_PACKET, |stats| stats.current_mtu);
-        let window = u64::from(packet) * INITIAL_WINDOW;
-        if answered > window {
-            self.server.sources.request(&self.flow, Bytes::new(waiting), can_wait);
-            self.flow.expect(Bytes::new(waiting), Bytes::new(packet.into()));
-        }
-    }
-
-    /// Records how the connection started.
-    fn account(&self) {
-        let (status, metrics) = (self.flow.status(), &self.server.metrics);
-        if let Some(saver) = self.server.sources.saver() {
-            saver.save(self.address, status);
-        }
-        let (sent, lost) =
-            self.connection.path_stats(PathId::ZERO).map_or((0, 0), |path| (path.sent_packets, path.lost_packets));
-        let lost_share = if sent > 0 { lost as f64 / sent as f64 } else { 0.0 };
-        let reason = status.exit.map_or(NO_EXIT, |(_, reason, _)| reason.name());
-        metrics.connections.count(&self.scheme, &locked(&self.answers), lost_share.min(1.0), reason);
-        if status.launch.is_none() {
-            return;
-        }
-        for finding in self.flow.findings() {
-            let label = OfSource { source: finding.source, verdict: finding.verdict.name() };
-            metrics.sources.get_or_create(&label).inc();
-        }
-        let of_scheme = OfScheme { scheme: self.scheme.clone() };
-        metrics.launches.get_or_create(&of_scheme).inc();
-        if self.flow.capped_by().is_some() {
-            metrics.advice_capped.get_or_create(&of_scheme).inc();
-        }
-        metrics.startup_sent.get_or_create(&of_scheme).inc_by(status.startup_sent.get());
-        metrics.startup_lost.get_or_create(&of_scheme).inc_by(status.startup_lost.get());
-        if let Some((_, reason, _)) = status.exit {
-            metrics.exits.get_or_create(&Exit { scheme: self.scheme.clone(), reason: reason.name() }).inc();
-        }
-        if self.server.policy.record(
-            self.address,
-            &self.scheme,
-            status.startup_sent,
-            status.startup_lost,
-            Instant::now(),
-        ) {
-            let warning = "launches lose too much; connections start with plain slow start for a while";
-            self.server.warnings.tell(warning);
-        }
     }
 }
 
