@@ -348,24 +348,26 @@ impl StartupConfig {
         };
         let (rate, scheme) = (Rate::from_mbit(50), self.for_usual_host());
         let saved = SavedPath { rtt, cwnd: rate.amount_in(rtt), age: Duration::from_millis(1000) };
-        let statements = [
-            Statement::Saved(saved),
-            Statement::Hint(Hint { bandwidth: rate, technology: crate::path::AccessTechnology::Unknown }),
-            Statement::Requested(rate),
-            Statement::Interface(rate),
-            Statement::Approved(rate),
-            Statement::Oracle(rate),
-            Statement::Concurrent(Concurrent {
-                rtt,
-                window: Window { cwnd: rate.amount_in(rtt), ssthresh: Bytes::MAX },
-            }),
-        ];
-        let uses = |statement: &Statement| {
+        let statement = |known| match known {
+            Known::Saved => Statement::Saved(saved),
+            Known::Hint => {
+                Statement::Hint(Hint { bandwidth: rate, technology: crate::path::AccessTechnology::Unknown })
+            }
+            Known::Requested => Statement::Requested(rate),
+            Known::Interface => Statement::Interface(rate),
+            Known::Approved => Statement::Approved(rate),
+            Known::Oracle => Statement::Oracle(rate),
+            Known::Concurrent => {
+                let window = Window { cwnd: rate.amount_in(rtt), ssthresh: Bytes::MAX };
+                Statement::Concurrent(Concurrent { rtt, window })
+            }
+        };
+        let uses = |known: &Known| {
             let mut path = usual.clone();
-            statement.put(&mut path);
+            statement(*known).put(&mut path);
             !scheme.depends_on(Timestamp::ZERO, &path).is_empty()
         };
-        statements.iter().filter(|one| uses(one)).map(Statement::known).collect()
+        Known::ALL.into_iter().filter(uses).collect()
     }
 }
 
@@ -388,6 +390,28 @@ mod tests {
         assert_eq!(senses("ensemble-sharing"), [Known::Concurrent]);
         let any = [Known::Saved, Known::Hint, Known::Requested, Known::Oracle];
         assert_eq!(senses("more-start"), any, "the interface only if it is named");
+    }
+
+    #[test]
+    fn a_window_that_is_a_rate_for_an_rtt_grows_with_the_handshake() {
+        let rate = Rate::from_mbit(10);
+        let rtt = Duration::from_millis(50);
+        let path = PathKnowledge {
+            handshake_rtt: Some(rtt),
+            bytes_waiting: Some(Bytes::new(40_000)),
+            hint: Some(Hint { bandwidth: rate, technology: crate::path::AccessTechnology::Unknown }),
+            saved: Some(SavedPath { rtt, cwnd: rate.amount_in(rtt), age: Duration::ZERO }),
+            approved_rate: Some(rate),
+            ..PathKnowledge::default()
+        };
+        let grows = |name: &str| {
+            let config = StartupConfig::defaults().into_iter().find(|one| one.name() == name).unwrap();
+            let state = config.for_usual_host();
+            state.launch_grows_with_rtt(Timestamp::ZERO, &path)
+        };
+        // The 40 KB that wait are less than 10 Mbit/s send in 50 ms, and hide nothing.
+        assert_eq!(["more-start", "quick-start"].map(grows), [true; 2]);
+        assert_eq!(["slow-start", "jump-start", "careful-resume", "rapid-start"].map(grows), [false; 4]);
     }
 
     #[test]
