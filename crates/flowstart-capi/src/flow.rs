@@ -121,7 +121,11 @@ impl Flow {
         path.handshake_rtt = path.handshake_rtt.or(self.rtt.min());
         let again = self.launched_after.replace(self.sent).is_some();
         // What has launched before does not say on what another launch would depend.
-        let is_doubted = doubts_handshake && (again || self.controller.is_doubtful(self.now, &path));
+        let stretchable = match again {
+            true => path.handshake_rtt,
+            false => self.controller.stretchable_rtt(self.now, &path),
+        };
+        let stretchable = stretchable.filter(|_| doubts_handshake);
         if again {
             self.controller.on_path_change(self.now, &path, &self.rtt);
         } else {
@@ -131,8 +135,7 @@ impl Flow {
         (self.exit, self.delivered) = (None, Bytes::ZERO);
         self.settle();
         self.allow_burst();
-        let launch = self.launch.filter(|_| is_doubted).zip(path.handshake_rtt);
-        self.doubt = launch.map(|((window, rate), handshake)| Doubt::new(window, rate, handshake));
+        self.doubt = self.launch.zip(stretchable).map(|((window, rate), rtt)| Doubt::new(window, rate, rtt));
     }
 
     /// Congestion needs a response, and only a launched controller can give it.

@@ -4,12 +4,13 @@
 //! lengthen: it delays its packets until its request has arrived, and no longer. A hint that a policy holds to 10
 //! Mbit/s then becomes a window for hundreds of them. So the window is at most
 //!
-//! `launched * smallest RTT / RTT of the handshake + delivered since the launch`,
+//! `launched * smallest RTT / that RTT + delivered since the launch`,
 //!
 //! which is what slow start would make of the window that the launch would have had with the smallest RTT. Until that
 //! window is delivered, the pacing rate is at most that of the launch. If no RTT is smaller than that of the handshake,
-//! nothing changes. Nothing is held either if the launch depends on nothing that others state, or if its window is the
-//! same for any RTT, as one of the queued data or of an earlier connection: a longer RTT makes it leave more slowly.
+//! nothing changes. Nothing is held either if the window of the launch is the same for any RTT, as one of the queued
+//! data: a longer RTT makes it leave more slowly. A window that follows from an earlier connection is held to the RTT of
+//! that one, which the client could lengthen likewise.
 
 use crate::time::Duration;
 use crate::units::{Bytes, Rate};
@@ -21,25 +22,26 @@ pub struct Doubt {
     launched: Bytes,
     /// The rate at which it leaves, if it is paced.
     rate: Option<Rate>,
-    /// The RTT of the handshake.
-    handshake: Duration,
+    /// The RTT of the handshake, or of the earlier connection.
+    claimed: Duration,
 }
 
 impl Doubt {
-    /// A launch of this window, which leaves at this rate if it is paced, with the RTT of the handshake.
-    pub const fn new(launched: Bytes, rate: Option<Rate>, handshake: Duration) -> Self {
-        Self { launched, rate, handshake }
+    /// A launch of this window, which leaves at this rate if it is paced, with the RTT that the client may have
+    /// lengthened.
+    pub const fn new(launched: Bytes, rate: Option<Rate>, claimed: Duration) -> Self {
+        Self { launched, rate, claimed }
     }
 
     /// The window that the launch would have had with this RTT; that of the launch if the RTT is not smaller.
     fn borne_out(&self, smallest: Duration) -> Bytes {
-        let share = smallest.as_secs() / self.handshake.as_secs().max(f64::MIN_POSITIVE);
+        let share = smallest.as_secs() / self.claimed.as_secs().max(f64::MIN_POSITIVE);
         if share < 1.0 { self.launched.scale(share) } else { self.launched }
     }
 
-    /// Largest window after this much was delivered; `None`: the smallest RTT is that of the handshake.
+    /// Largest window after this much was delivered; `None`: no RTT is smaller.
     pub fn window(&self, smallest: Duration, delivered: Bytes) -> Option<Bytes> {
-        (smallest < self.handshake).then(|| self.borne_out(smallest) + delivered)
+        (smallest < self.claimed).then(|| self.borne_out(smallest) + delivered)
     }
 
     /// Largest pacing rate after this much was delivered; `None`: any.

@@ -320,13 +320,28 @@ impl StartupState {
 }
 
 impl StartupState {
-    /// Whether this scheme, which has not launched yet, would launch a smaller window after a shorter handshake. So a
-    /// peer that lengthens its handshake would gain.
-    pub fn launch_grows_with_rtt(&self, now: Timestamp, path: &PathKnowledge) -> bool {
-        let window = |path: &PathKnowledge| self.clone().as_dyn().launch(now, path, &mut DecisionLog::default()).cwnd;
+    /// The longest RTT, that of the handshake or that of an earlier connection, to which the launch of this scheme, which
+    /// has not launched yet, owes a part of its window. A peer that lengthens it gains. `None`: there is none.
+    ///
+    /// Of a handshake it counts only if the launch depends on what others state or leaves at a rate of its own: a
+    /// scheme that takes its growth from the RTT alone is no launch at a rate.
+    pub fn stretchable_rtt(&self, now: Timestamp, path: &PathKnowledge) -> Option<Duration> {
+        let launch = |path: &PathKnowledge| self.clone().as_dyn().launch(now, path, &mut DecisionLog::default());
+        let with_all = launch(path);
         // A limit on the window, such as the waiting data, may hide what half of the RTT would change.
-        let shortest = PathKnowledge { handshake_rtt: Some(Duration::from_micros(1)), ..path.clone() };
-        window(&shortest) < window(path)
+        let shortest = Some(Duration::from_micros(1));
+        let stretches = |other: PathKnowledge| launch(&other).cwnd < with_all.cwnd;
+        let by_rate = || with_all.pacing_rate.is_some() || !self.depends_on(now, path).is_empty();
+        let handshake = path
+            .handshake_rtt
+            .filter(|_| stretches(PathKnowledge { handshake_rtt: shortest, ..path.clone() }) && by_rate());
+        // A window for the saved RTT falls with it. A saved window is the same for any, and its path was as long.
+        let saved = path.saved.filter(|saved| {
+            let with = |saved| PathKnowledge { saved, ..path.clone() };
+            let of = |micros| with(Some(SavedPath { rtt: Duration::from_micros(micros), ..*saved }));
+            stretches(of(1)) || (stretches(with(None)) && !stretches(of(1_000_000_000)))
+        });
+        handshake.max(saved.map(|saved| saved.rtt))
     }
 }
 
@@ -374,6 +389,7 @@ impl StartupConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::startup::{blitzstart, initial_start};
 
     fn senses(spec: &str) -> Vec<Known> {
         let config = StartupConfig::defaults().into_iter().find(|one| one.name() == spec).unwrap();
@@ -393,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_that_is_a_rate_for_an_rtt_grows_with_the_handshake() {
+    fn an_rtt_that_makes_a_window_larger_can_be_stretched() {
         let rate = Rate::from_mbit(10);
         let rtt = Duration::from_millis(50);
         let path = PathKnowledge {
@@ -407,11 +423,32 @@ mod tests {
         let grows = |name: &str| {
             let config = StartupConfig::defaults().into_iter().find(|one| one.name() == name).unwrap();
             let state = config.for_usual_host();
-            state.launch_grows_with_rtt(Timestamp::ZERO, &path)
+            state.stretchable_rtt(Timestamp::ZERO, &path)
         };
         // The 40 KB that wait are less than 10 Mbit/s send in 50 ms, and hide nothing.
-        assert_eq!(["more-start", "quick-start"].map(grows), [true; 2]);
-        assert_eq!(["slow-start", "jump-start", "careful-resume", "rapid-start"].map(grows), [false; 4]);
+        assert_eq!(["more-start", "quick-start"].map(grows), [Some(rtt); 2]);
+        assert_eq!(["slow-start", "jump-start", "careful-resume", "rapid-start", "hybla"].map(grows), [None; 5]);
+        // Windows of an earlier connection, and windows for its RTT.
+        let of = |config: StartupConfig, saved_rtt| {
+            let cwnd = rate.amount_in(rtt);
+            let saved = Some(SavedPath { rtt: saved_rtt, cwnd, age: Duration::ZERO });
+            let path = PathKnowledge { saved, bytes_waiting: Some(Bytes::new(40_000_000)), ..path.clone() };
+            config.for_usual_host().stretchable_rtt(Timestamp::ZERO, &path)
+        };
+        let long = Duration::from_millis(600);
+        let window = initial_start::Config { window: initial_start::WindowSource::Saved, ..Default::default() };
+        assert_eq!(of(StartupConfig::InitialStart(window), long), Some(long));
+        let cached = blitzstart::Config { rtt: blitzstart::RttSource::Cached, ..Default::default() };
+        assert_eq!(of(StartupConfig::Blitzstart(cached), long), Some(long));
+        // A rate of an earlier connection, with whatever RTT, makes a window for the handshake's.
+        let past = StartupConfig::defaults().into_iter().find(|one| one.name() == "more-start").unwrap();
+        let knows = PathKnowledge {
+            handshake_rtt: Some(rtt),
+            saved: Some(SavedPath { rtt: long, cwnd: rate.amount_in(long), age: Duration::ZERO }),
+            bytes_waiting: Some(Bytes::new(40_000_000)),
+            ..PathKnowledge::default()
+        };
+        assert_eq!(past.for_usual_host().stretchable_rtt(Timestamp::ZERO, &knows), Some(rtt));
     }
 
     #[test]

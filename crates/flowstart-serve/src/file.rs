@@ -1,8 +1,8 @@
 //! Files of the user: some whose size others decide, some that are kept from run to run.
 
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The content of a file of at most `longest` bytes; of a device without an end, no more is read.
 ///
@@ -33,16 +33,30 @@ pub(crate) fn kept(file: &Path, longest: u64) -> io::Result<Option<Vec<u8>>> {
     }
 }
 
+/// Begins a file beside this one, to be renamed when it is complete: its name, which no other file has, and the file.
+///
+/// # Errors
+///
+/// Why it cannot be made.
+pub fn begin_beside(file: &Path) -> io::Result<(PathBuf, File)> {
+    loop {
+        let mut name = file.to_owned().into_os_string();
+        name.push(format!(".{:08x}.new", rand::random::<u32>()));
+        match OpenOptions::new().write(true).create_new(true).open(&name) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            begun => return begun.map(|begun| (name.into(), begun)),
+        }
+    }
+}
+
 /// Writes a file that appears whole or not at all, also after a loss of power.
 ///
 /// # Errors
 ///
 /// Why it cannot be written. A file of that name is then as it was.
 pub(crate) fn replace(file: &Path, content: &[u8]) -> io::Result<()> {
-    let mut new = file.to_owned().into_os_string();
-    new.push(".new");
-    let write = || {
-        let mut out = File::create(&new)?;
+    let (new, mut out) = begin_beside(file)?;
+    let mut write = || {
         out.write_all(content)?;
         out.sync_all()?;
         fs::rename(&new, file)

@@ -16,6 +16,7 @@ mod head;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, ready};
 
 use bytes::{Buf, Bytes, BytesMut};
@@ -30,6 +31,9 @@ use self::frames::{Frames, Refused};
 /// Bytes of a message's fields (RFC 9114, section 4.2.2); what honest peers send has less than 10 KB. A field counts 32
 /// bytes more than it has, so many empty ones are refused before they are kept.
 pub(crate) const LARGEST_FIELDS: u64 = 64 << 10;
+/// Bytes of the heads of a connection's requests together, as long as they have not come to their ends. The HTTP library
+/// keeps as much again.
+const MOST_OF_HEADS: usize = 256 << 10;
 /// Bytes that are read from a stream in one go.
 const READ_SIZE: usize = 64 << 10;
 
@@ -73,12 +77,15 @@ pub(crate) struct Connection {
     opener: Opener,
     accepting_two_way: Option<Waiting<Pair>>,
     accepting_one_way: Option<Waiting<noq::RecvStream>>,
+    /// Bytes of the heads of all requests that have not come to their ends.
+    heads: Arc<AtomicUsize>,
 }
 
 impl Connection {
     /// An established connection.
     pub(crate) fn new(connection: noq::Connection) -> Self {
-        Self { opener: Opener::new(connection), accepting_two_way: None, accepting_one_way: None }
+        let heads = Arc::default();
+        Self { opener: Opener::new(connection), accepting_two_way: None, accepting_one_way: None, heads }
     }
 }
 
@@ -101,9 +108,9 @@ impl<B: Buf> quic::Connection<B> for Connection {
             let connection = connection.clone();
             Box::pin(async move { connection.accept_bi().await })
         }));
-        Poll::Ready(
-            accepted.map(|pair| BidiStream::new(pair, Role::Server, connection.clone())).map_err(connection_error),
-        )
+        let heads = || Some(OfHeads { all: self.heads.clone(), own: 0 });
+        let stream = |pair| BidiStream::new(pair, Role::Server, connection.clone(), heads());
+        Poll::Ready(accepted.map(stream).map_err(connection_error))
     }
 
     fn opener(&self) -> Opener {
@@ -158,7 +165,9 @@ impl<B: Buf> quic::OpenStreams<B> for Opener {
             let connection = connection.clone();
             Box::pin(async move { connection.open_bi().await })
         }));
-        Poll::Ready(opened.map(|pair| BidiStream::new(pair, Role::Client, connection.clone())).map_err(stream_error))
+        Poll::Ready(
+            opened.map(|pair| BidiStream::new(pair, Role::Client, connection.clone(), None)).map_err(stream_error),
+        )
     }
 
     fn poll_open_send(&mut self, context: &mut Context<'_>) -> Poll<Result<SendStream<B>, StreamErrorIncoming>> {
@@ -191,12 +200,12 @@ pub(crate) struct BidiStream<B> {
 }
 
 impl<B> BidiStream<B> {
-    fn new((send, receive): Pair, role: Role, connection: noq::Connection) -> Self {
+    fn new((send, receive): Pair, role: Role, connection: noq::Connection, heads: Option<OfHeads>) -> Self {
         let frames = match role {
             Role::Server => Frames::of_request(),
             Role::Client => Frames::of_response(),
         };
-        Self { send: SendStream::new(send, role), receive: RecvStream::new(receive, connection, frames) }
+        Self { send: SendStream::new(send, role), receive: RecvStream::new(receive, connection, frames, heads) }
     }
 }
 
@@ -349,13 +358,38 @@ pub(crate) struct RecvStream {
     stream: noq::RecvStream,
     connection: noq::Connection,
     frames: Frames,
+    /// Where the bytes of its head count.
+    heads: Option<OfHeads>,
     buffer: BytesMut,
+}
+
+/// A stream's part of the heads that a connection keeps.
+struct OfHeads {
+    all: Arc<AtomicUsize>,
+    own: usize,
+}
+
+impl OfHeads {
+    /// The stream keeps this much now; whether all of them keep too much.
+    fn keep(&mut self, bytes: usize) -> bool {
+        let before = self.all.fetch_add(bytes, Ordering::Relaxed);
+        self.all.fetch_sub(self.own, Ordering::Relaxed);
+        let all = before + bytes - self.own;
+        self.own = bytes;
+        all > MOST_OF_HEADS
+    }
+}
+
+impl Drop for OfHeads {
+    fn drop(&mut self) {
+        self.all.fetch_sub(self.own, Ordering::Relaxed);
+    }
 }
 
 impl RecvStream {
     /// Consists of these frames.
-    fn new(stream: noq::RecvStream, connection: noq::Connection, frames: Frames) -> Self {
-        Self { stream, connection, frames, buffer: BytesMut::new() }
+    fn new(stream: noq::RecvStream, connection: noq::Connection, frames: Frames, heads: Option<OfHeads>) -> Self {
+        Self { stream, connection, frames, heads, buffer: BytesMut::new() }
     }
 
     /// Ends the connection for what came on this stream.
@@ -366,7 +400,7 @@ impl RecvStream {
 
     /// Begins with its type (RFC 9114, section 6.2).
     fn one_way(stream: noq::RecvStream, connection: noq::Connection) -> Self {
-        Self::new(stream, connection, Frames::of_typed_stream())
+        Self::new(stream, connection, Frames::of_typed_stream(), None)
     }
 }
 
@@ -382,6 +416,9 @@ impl quic::RecvStream for RecvStream {
         Poll::Ready(match read {
             Ok(0) => Ok(None),
             Ok(_) => match self.frames.pass(&self.buffer) {
+                Ok(()) if self.heads.as_mut().is_some_and(|heads| heads.keep(self.frames.held())) => {
+                    Err(self.close(Code::H3_EXCESSIVE_LOAD, b"too many heads do not come to their ends"))
+                }
                 Ok(()) => Ok(Some(self.buffer.split().freeze())),
                 Err(Refused::Malformed) => {
                     Err(StreamErrorIncoming::StreamTerminated { error_code: Code::H3_MESSAGE_ERROR.value() })

@@ -39,5 +39,6 @@ pub mod tokens;
 mod warnings;
 
 pub use endpoint::{H3, RECEIVE_WINDOW};
+pub use file::begin_beside;
 pub use scheme::Scheme;
 pub use warnings::Warnings;

@@ -394,6 +394,31 @@ fn a_head_that_does_not_come_to_its_end_is_no_request() {
     assert_eq!(answer_to(&server, &cert, &request("/generate/1KB", &[]), true), End::Finished);
 }
 
+#[test]
+fn heads_that_do_not_end_are_bounded_together() {
+    let folder = tempfile::tempdir().unwrap();
+    let [cert, key] = certificate(folder.path(), 2090);
+    let server = Server::start(&["--cert", &cert, "--key", &key]);
+    // HEADERS of 40,000 bytes, of which the last one is missing.
+    let head = [&[1, 0x80, 0, 0x9c, 0x40][..], &[0; 39_999]].concat();
+    let opened = |streams: usize| {
+        connected(&server, &cert, &[], 1 << 20, async |connection| {
+            let mut open = Vec::new();
+            for _ in 0..streams {
+                let (mut stream, answer) = connection.open_bi().await.unwrap();
+                let _ = stream.write_all(&head).await;
+                open.push((stream, answer));
+            }
+            tokio::time::sleep(Duration::from_millis(500)).await;
+            connection.close_reason()
+        })
+        .unwrap()
+    };
+    assert!(opened(6).is_none(), "240 KB are within the bound");
+    let Some(noq::ConnectionError::ApplicationClosed(close)) = opened(8) else { panic!("320 KB are kept") };
+    assert_eq!(close.error_code.into_inner(), H3_EXCESSIVE_LOAD);
+}
+
 /// Asks for `path` on each of these streams, reads nothing, and does something meanwhile.
 fn with_unread<T>(server: &Server, cert: &str, path: &str, streams: usize, act: impl FnOnce() -> T) -> T {
     connected(server, cert, &[], 3000, async |connection| {

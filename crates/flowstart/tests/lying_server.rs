@@ -156,3 +156,29 @@ fn a_path_state_that_could_not_be_sent_is_not_kept() {
         assert_eq!(std::fs::read(&state).unwrap(), [0xab; 256], "{told}");
     }
 }
+
+#[test]
+fn what_is_not_the_object_changes_no_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, state) = (folder.path().join("file"), folder.path().join("state"));
+    let beside = folder.path().join("file.new");
+    for one in [&file, &state, &beside] {
+        std::fs::write(one, "precious").unwrap();
+    }
+    let trailers = headers(&field("flowstart-path-state", "abab"));
+    let status = |code: &str| field(":status", code);
+    let moved = [headers(&status("302")), frame(0, b"moved"), trailers.clone()].concat();
+    let part = [headers(&status("206")), frame(0, b"part"), trailers.clone()].concat();
+    let unknown = [headers(&status("999")), frame(0, b"what"), trailers.clone()].concat();
+    let short = [&[OK][..], &field("content-length", "1000")].concat();
+    let short = [headers(&short), frame(0, b"ten bytes."), trailers].concat();
+    for answer in [moved, part, unknown, short] {
+        let options = ["--out", file.to_str().unwrap(), "--path-state", state.to_str().unwrap()];
+        let (code, told) = got(answer, &options);
+        assert_eq!(code, Some(1), "{told}");
+        for one in [&file, &state, &beside] {
+            assert_eq!(std::fs::read_to_string(one).unwrap(), "precious", "{told}");
+        }
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 3);
+    }
+}

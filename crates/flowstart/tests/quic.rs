@@ -495,7 +495,8 @@ fn a_path_store_is_filled_used_and_gone_without() {
 fn launch_of(options: &[&str], get: &[&str]) -> Value {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::self_signed(&[&["--qlog", folder.path().to_str().unwrap()], options].concat());
-    server.get("/generate/300KB").args(get).assert().success();
+    let path = if options.contains(&"--root") { "/object" } else { "/generate/300KB" };
+    server.get(path).args(get).assert().success();
     server.wait_for("flowstart_connections_active 0");
     let metrics = server.http("GET", "/metrics");
     drop(server.end());
@@ -544,6 +545,12 @@ fn a_launch_says_what_its_sources_stated_and_which_it_used() {
     let url = line.split_whitespace().find(|word| word.starts_with("http://")).unwrap().to_owned();
 
     let any = ["--startup", "more-start", "--oracle", &url, "--deadline", "100ms", "--hint-policy", "cap:rate=30mbit"];
+    // Of what is made on the spot the client chooses the size, so that is no statement of the application.
+    let launch = launch_of(&any, &["--hint", "rate=50mbit"]);
+    assert!(launch["sources"].as_array().unwrap().iter().all(|one| one["name"] != "application"), "{launch}");
+    assert_eq!(source(&launch, "hint")["verdict"], "used");
+    std::fs::write(folder.path().join("object"), [7; 300_000]).unwrap();
+    let any = [&any[..], &["--root", folder.path().to_str().unwrap()]].concat();
     let launch = launch_of(&any, &["--hint", "rate=50mbit"]);
     // 300 KB within 100 ms are 24 Mbit/s, and the application comes before hint and oracle.
     // The window of an RTT has whole bytes, and the loopback's RTT has few of them.

@@ -37,10 +37,10 @@ impl Controller {
         self.startup.depends_on(now, path)
     }
 
-    /// Whether the launch that [`Controller::launch`] would make of `path` now gains by a longer handshake, and by what
-    /// others state: then it is one for [`Doubt`](crate::doubt::Doubt).
-    pub fn is_doubtful(&self, now: Timestamp, path: &PathKnowledge) -> bool {
-        self.startup.launch_grows_with_rtt(now, path) && !self.depends_on(now, path).is_empty()
+    /// The RTT by which a peer could have enlarged the launch that [`Controller::launch`] would make of `path` now, which
+    /// is one for [`Doubt`](crate::doubt::Doubt); `None`: there is none.
+    pub fn stretchable_rtt(&self, now: Timestamp, path: &PathKnowledge) -> Option<Duration> {
+        self.startup.stretchable_rtt(now, path)
     }
 
     /// The handshake is over and data may leave: Sensing turns what is known about the path into the launch.

@@ -24,8 +24,10 @@ use harm::{best_for_people, felt_by_people};
 use known::known;
 use standing::Standing;
 pub(super) use transports::transports;
-use words::{MOST_NAMED, listed, listed_by_value, percent};
+use words::{MOST_NAMED, listed, listed_by_value, middle_of, percent, percent_range};
 
+/// Speed-ups that differ by less than this factor are as good as each other.
+const EQUAL: f64 = 1.01;
 /// How often simultaneous intervals of several comparisons contain all their values from fewer repetitions than this,
 /// in percent: of 50 comparisons and of 5, as [`flowstart_statistics::simultaneous_ratios`] was measured.
 const COVERAGE: [(usize, [u32; 2]); 3] = [(5, [81, 91]), (10, [85, 92]), (20, [91, 93])];
@@ -164,17 +166,20 @@ fn best_by_size(plan: &Plan, summary: &Summary, axis: &'static Axis) -> Option<S
     if axis.length(plan) < 3 || !(2..=MOST_NAMED).contains(&texts.len()) {
         return None;
     }
+    // The names of those that differ from the best by 1 % at most, and its gain.
     let best_at = |place: usize| {
-        let mut standings = Standing::where_true(plan, summary, axis, |cell| sizes.place(cell) == place);
-        best(&standings).map(|best| standings.swap_remove(best))
+        let standings = Standing::where_true(plan, summary, axis, |cell| sizes.place(cell) == place);
+        let best = &standings[best(&standings)?];
+        let equal = standings.iter().filter(|one| one.verdict == best.verdict && one.middle * EQUAL >= best.middle);
+        Some((equal.map(|one| one.name).collect::<Vec<_>>(), best.gain()))
     };
-    let found: Vec<Option<Standing<'_>>> = (0..texts.len()).map(best_at).collect();
-    let part = |(best, text): (&Option<Standing<'_>>, &&str)| {
-        let said = best.as_ref().map_or_else(|| "none".to_owned(), Standing::gain);
-        format!("{text} {said}")
+    let found: Vec<_> = (0..texts.len()).map(best_at).collect();
+    let names = |best: &Option<(Vec<&str>, String)>| best.as_ref().map(|(names, _)| names.join(" or "));
+    let is_same = found.iter().all(|best| names(best) == names(&found[0]));
+    let part = |(best, text): (&Option<(Vec<&str>, String)>, &&str)| {
+        let gain = best.as_ref().map_or_else(String::new, |(_, gain)| format!(" ({gain})"));
+        format!("{text} {}{gain}", names(best).unwrap_or_else(|| "none".to_owned()))
     };
-    let names: Vec<Option<&str>> = found.iter().map(|best| best.as_ref().map(|best| best.name)).collect();
-    let is_same = names.iter().all(|name| *name == names[0]);
     let parts: Vec<String> = found.iter().zip(&texts).map(part).collect();
     (!is_same).then(|| format!("The best by size: {}.", parts.join("; ")))
 }
@@ -278,20 +283,20 @@ fn counts(standings: &[Standing<'_>], baseline: &str) -> Option<String> {
     (verdicts.len() > 1).then(|| format!("Of {} comparisons with {baseline}, {}.", verdicts.len(), listed(&parts)))
 }
 
-/// The packets lost and the bytes sent twice of every value of the axis, the baseline too.
+/// The packets lost and the bytes sent twice of every value of the axis, the baseline too: from the setting with the
+/// least to the one with the most, because settings of different sizes have no cost in common.
 fn costs(plan: &Plan, summary: &Summary, axis: &'static Axis) -> Option<String> {
     let cells = plan.cells();
     let of = |place: usize, value: fn(&CellSummary) -> Option<f64>| {
         let own = cells.iter().filter(|cell| axis.place(**cell) == place);
-        median(&own.filter_map(|cell| value(&summary.cells[cell.index])).collect::<Vec<_>>())
+        percent_range(&own.filter_map(|cell| value(&summary.cells[cell.index])).collect::<Vec<_>>())
     };
     let cost = |place: usize| {
         let lost = of(place, |cell| cell.lost_share.mean)?;
         let twice = of(place, |cell| cell.metrics.get("inflation")?.mean)?;
-        Some(format!("{} and {}", percent(lost), percent(twice)))
+        Some(format!("{lost} and {twice}"))
     };
-    let in_median = if cells.len() > axis.length(plan) { ", in the median" } else { "" };
-    Some(format!("Packets lost and bytes sent twice{in_median}: {}.", listed_by_value(plan, axis, cost)?))
+    Some(format!("Packets lost and bytes sent twice: {}.", listed_by_value(plan, axis, cost)?))
 }
 
 /// What viewers of adaptive videos saw beside every value of the axis, the baseline too.
@@ -306,8 +311,9 @@ fn viewing(plan: &Plan, summary: &Summary, axis: &'static Axis) -> Option<String
         let (stalled, rate) = (of(place, "stalled_ms")? / 1000.0, of(place, "video_mbps")?);
         Some(format!("{stalled:.1} s and {rate:.2} Mbit/s"))
     };
-    let in_median = if cells.len() > axis.length(plan) { ", in the median" } else { "" };
-    Some(format!("Stalled time and rate of the video{in_median}: {}.", listed_by_value(plan, axis, seen)?))
+    let each = cells.len() / axis.length(plan).max(1);
+    let in_middle = if each > 1 { format!(", in the {}", middle_of(each)) } else { String::new() };
+    Some(format!("Stalled time and rate of the video{in_middle}: {}.", listed_by_value(plan, axis, seen)?))
 }
 
 /// What flows do with their traffic: the third person and the infinitive.

@@ -32,13 +32,14 @@ impl Sender {
         let position = self.sent.last_position();
         self.controller.on_sent_before_launch(position);
         let used = self.controller.depends_on(self.now, &path);
-        let is_doubted = self.flow.doubts_handshake() && self.controller.is_doubtful(self.now, &path);
+        let doubts = self.flow.doubts_handshake();
+        let stretchable = self.controller.stretchable_rtt(self.now, &path).filter(|_| doubts);
         self.flow.launched(self.first_path, &used);
         self.controller.launch(self.now, &path, &self.rtt);
         self.launched_after = Some(position);
         self.publish();
-        let launch = self.status.launch.filter(|_| is_doubted).zip(self.rtt.min());
-        self.doubt = launch.map(|((_, window, rate), handshake)| Doubt::new(window, rate, handshake));
+        let launch = self.status.launch.zip(stretchable);
+        self.doubt = launch.map(|((_, window, rate), rtt)| Doubt::new(window, rate, rtt));
     }
 
     /// The sender, whose time zero is `origin`, takes part in the flow's shared window if its scheme shares one.

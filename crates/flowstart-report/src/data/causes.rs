@@ -103,17 +103,16 @@ pub struct Causes {
 }
 
 impl Causes {
-    /// Milliseconds of delay: all causes together, without what idle time made up for.
+    /// Milliseconds of delay: all causes together, without what made up for delays.
     pub fn delay_ms(&self) -> f64 {
-        self.causes_ms.iter().sum::<f64>() - self.causes_ms[Cause::IdleTime as usize].min(0.0)
+        self.causes_ms.iter().map(|ms| ms.max(0.0)).sum()
     }
 
-    /// A cause's part of the delay, in percent; `None` when next to nothing was delayed, and of idle time that made up
-    /// for delays.
+    /// A cause's part of the delay, in percent; `None` when next to nothing was delayed, and of what made up for delays.
     pub fn percent(&self, cause: Cause) -> Option<f64> {
         let (delay, ms) = (self.delay_ms(), self.causes_ms[cause as usize]);
         // Some microseconds are the receiver's own link, and parts of them say nothing.
-        let is_part = delay >= 0.05 && !(cause == Cause::IdleTime && ms < 0.0);
+        let is_part = delay >= 0.05 && ms > -0.005 * delay;
         is_part.then(|| ms / delay * 100.0)
     }
 }

@@ -12,7 +12,7 @@ use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::connect::{Connected, close};
-use super::{ClientError, Progress, Url};
+use super::{ClientError, Progress, Url, has_object};
 use crate::path_state::PATH_STATE;
 use crate::{file, hexadecimal, http3, quick_start, scone};
 
@@ -132,7 +132,10 @@ impl Fetch<'_> {
         let rate = last_half.rate(Instant::now(), bytes, connection.rtt(PathId::ZERO).unwrap_or_default());
         (self.watch)(Progress::Complete);
         self.out.flush().await.map_err(|error| unwritten(url, &error))?;
-        if let Some(file) = self.path_state {
+        if size.is_some_and(|size| size != bytes) {
+            return Err(failed(&format_args!("{bytes} bytes came instead of {}", size.unwrap_or(0))));
+        }
+        if let Some(file) = self.path_state.filter(|_| has_object(head.status())) {
             let trailers = stream.recv_trailers().await.map_err(|error| failed(&error))?;
             let state = trailers.and_then(|trailers| hexadecimal::decode(trailers.get(PATH_STATE)?.to_str().ok()?));
             // A state that a client may not send is not worth keeping.
@@ -140,9 +143,6 @@ impl Fetch<'_> {
                 let unwritten = |error| failed(&format_args!("{}: cannot be written: {error}", file.display()));
                 file::replace(file, &state).map_err(unwritten)?;
             }
-        }
-        if size.is_some_and(|size| size != bytes) {
-            return Err(failed(&format_args!("{bytes} bytes came instead of {}", size.unwrap_or(0))));
         }
         if self.again {
             // Tickets and tokens come with the confirmation of the handshake.

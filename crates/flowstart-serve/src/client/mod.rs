@@ -248,15 +248,21 @@ pub struct Timings {
 }
 
 impl Timings {
-    /// Whether the server refused what was asked for.
+    /// Whether the server's answer is not what was asked for: of all that is answered to a request for a whole object,
+    /// only 200 and 203 have it (RFC 9110, section 15.3).
     pub fn is_refused(&self) -> bool {
-        self.status.is_client_error() || self.status.is_server_error()
+        !has_object(self.status)
     }
 
     /// Megabits per second over the FCT.
     pub fn goodput_mbps(&self) -> f64 {
         self.bytes as f64 * 8e-6 / self.fct.as_secs_f64().max(1e-9)
     }
+}
+
+/// Whether an answer with this status has the object as its content.
+fn has_object(status: StatusCode) -> bool {
+    matches!(status, StatusCode::OK | StatusCode::NON_AUTHORITATIVE_INFORMATION)
 }
 
 /// The results of many connections.
@@ -415,7 +421,11 @@ impl Client {
         let (again, path_state) = (self.again, self.path_state.as_deref());
         let mut fetch = Fetch { url, start, again, urgency: self.urgency, path_state, out, watch };
         let fetched = fetch.over(&connected).await;
-        let Connected { connection, address, early, read } = connected;
+        if fetched.is_err() {
+            // The server needs not wait for a client that has given up.
+            connect::close(&connected.connection);
+        }
+        let Connected { address, early, read, .. } = connected;
         let Some(outcome) = early else { return Ok(fetched?.timings(address, handshake, None, &read)) };
         let (accepted, completed) = outcome.await.map_err(|error| url.failed(&error))?;
         if accepted || fetched.is_ok() {
@@ -423,7 +433,6 @@ impl Client {
             return Ok(fetched?.timings(address, handshake, Some(true), &read));
         }
         // Data that the server did not take is lost with its streams. A new connection is the simplest way to continue.
-        connect::close(&connection);
         let connected = self.local.connect(url, &[address], &self.config, false).await;
         let (handshake, connected) = (start.elapsed(), connected?);
         let answer = fetch.over(&connected).await?;

@@ -99,6 +99,11 @@ impl Frames {
         }
     }
 
+    /// Bytes that are kept of fields which have not come to their end.
+    pub(super) fn held(&self) -> usize {
+        self.fields.len()
+    }
+
     /// The next bytes of the stream.
     pub(super) fn pass(&mut self, mut bytes: &[u8]) -> Result<(), Refused> {
         while let Some((&first, rest)) = bytes.split_first() {

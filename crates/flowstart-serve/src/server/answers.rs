@@ -95,7 +95,8 @@ fn malformed(request: &Request<()>) -> Option<&'static str> {
     http3::forbidden_field(fields).or_else(|| {
         let (authority, is_connect) = (request.uri().authority(), request.method() == Method::CONNECT);
         let wrong = [
-            ("te", fields.get(header::TE).is_some_and(|accepted| accepted != "trailers")),
+            ("te", fields.get_all(header::TE).iter().any(|accepted| accepted != "trailers")),
+            ("host", fields.get_all(header::HOST).iter().count() > 1),
             ("content-length", http3::content_length(fields).is_err()),
             // CONNECT alone has none of both (RFC 9114, section 4.4).
             (":scheme", request.uri().scheme().is_some() == is_connect),
@@ -267,7 +268,9 @@ impl Client {
         self.count(StatusCode::OK);
         let head = self.head(StatusCode::OK, object.size, &object.media_type).body(()).map_err(|_| Cut)?;
         let size = if request.method() == Method::HEAD { Bytes::ZERO } else { object.size };
-        self.expect(size, priority::can_wait(request));
+        // Of what is made on the spot, the client chooses the size.
+        let is_ours = !content::is_generated(request.uri().path());
+        self.expect(size, is_ours, priority::can_wait(request));
         let sent = async {
             self.in_time(stream.send_response(head)).await?;
             if size > Bytes::ZERO {

@@ -232,6 +232,7 @@ fn row(group: &Group) -> Vec<String> {
     let versus = group.vs_baseline.as_ref();
     let mark = match versus {
         None => "baseline",
+        Some(v) if v.speedup_ci95.is_none() => "● too few to tell",
         Some(v) if !v.significant => "● not significant",
         Some(v) if v.speedup.unwrap_or(1.0) > 1.0 => "▲ faster",
         Some(_) => "▼ slower",

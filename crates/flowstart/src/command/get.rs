@@ -17,9 +17,9 @@ use flowstart_core::spec::{InputError, Spec};
 use flowstart_core::time::Duration;
 use flowstart_core::units::{Bytes, Rate};
 use flowstart_quic::hint::BandwidthHint;
-use flowstart_serve::H3;
 use flowstart_serve::client::{self, Client, Many, Progress, Timings, Url, estimate};
 use flowstart_serve::tokens::Tokens;
+use flowstart_serve::{H3, begin_beside};
 use http::{StatusCode, Uri};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
@@ -252,32 +252,52 @@ async fn get(
         estimates::tell(estimates, hint, shows && !arguments.json);
     }
     let client = Client::new(config)?;
-    let got = if arguments.connections > 1 {
+    let got = over(&client, arguments, url, &servers, &mut out, past).await;
+    // Also of a transfer that failed: the server needs not wait for it.
+    client.close().await;
+    Ok(match got? {
+        Transferred::Many(many) => Got::Many(many),
+        Transferred::Each(timings) => Got::Each { timings, hint, estimates: estimates.filter(|_| shows).map(Box::new) },
+    })
+}
+
+/// What was got, over many connections or over each in turn.
+enum Transferred {
+    Many(Many),
+    Each(Vec<Timings>),
+}
+
+/// Gets it with this client.
+async fn over(
+    client: &Client,
+    arguments: &Arguments,
+    url: &Url,
+    servers: &[SocketAddr],
+    out: &mut Out,
+    past: &mut estimates::Past,
+) -> Result<Transferred, Failure> {
+    if arguments.connections > 1 {
         let waiting = Waiting::begin(format!("getting it over {} connections", arguments.connections));
-        let many = client.get_many(url, &servers).await;
+        let many = client.get_many(url, servers).await;
         drop(waiting);
         if let Some(first) = many.failures.first() {
             tell!("warning: {}", advised(first.to_string()));
         }
-        Got::Many(many)
-    } else {
-        let bar = Bar::new();
-        let watch = |progress| bar.show(progress);
-        let first = client.get(url, &servers, &mut *out.writer, &watch).await?;
-        if !first.is_refused() {
-            out.complete().await?;
-        }
-        let (server, mut timings) = (first.address, vec![first]);
-        for _ in 1..arguments.repeat {
-            timings.push(client.get_again(url, server, &mut tokio::io::sink(), &watch).await?);
-        }
-        let content = timings.iter().filter(|one| one.status == StatusCode::OK);
-        past.observe(content.filter_map(|one| one.rate), server.ip());
-        let estimates = estimates.filter(|_| shows).map(Box::new);
-        Got::Each { timings, hint, estimates }
-    };
-    client.close().await;
-    Ok(got)
+        return Ok(Transferred::Many(many));
+    }
+    let bar = Bar::new();
+    let watch = |progress| bar.show(progress);
+    let first = client.get(url, servers, &mut *out.writer, &watch).await?;
+    if !first.is_refused() {
+        out.complete().await?;
+    }
+    let (server, mut timings) = (first.address, vec![first]);
+    for _ in 1..arguments.repeat {
+        timings.push(client.get_again(url, server, &mut tokio::io::sink(), &watch).await?);
+    }
+    let content = timings.iter().filter(|one| one.status == StatusCode::OK);
+    past.observe(content.filter_map(|one| one.rate), server.ip());
+    Ok(Transferred::Each(timings))
 }
 
 /// The destination of the content. A file is there when it is complete: until then its content has another name.
@@ -301,10 +321,8 @@ impl Out {
         if tokio::fs::metadata(&file).await.is_ok_and(|found| !found.is_file()) {
             return Ok(Self { writer: Box::new(create(&file).await?), growing: None });
         }
-        let mut new = file.clone().into_os_string();
-        new.push(".new");
-        let new = PathBuf::from(new);
-        Ok(Self { writer: Box::new(create(&new).await?), growing: Some((new, file)) })
+        let (new, begun) = begin_beside(&file).map_err(|error| unwritten(&file, &error))?;
+        Ok(Self { writer: Box::new(tokio::fs::File::from_std(begun)), growing: Some((new, file)) })
     }
 
     /// All of the content is here.
@@ -338,18 +356,23 @@ struct WhileRead(tokio::io::Stdout);
 
 impl AsyncWrite for WhileRead {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, part: &[u8]) -> Poll<std::io::Result<usize>> {
-        Poll::Ready(match ready!(Pin::new(&mut self.0).poll_write(context, part)) {
-            Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(part.len()),
-            written => written,
-        })
+        Poll::Ready(unless_closed(ready!(Pin::new(&mut self.0).poll_write(context, part)), part.len()))
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<std::io::Result<()>> {
-        Pin::new(&mut self.0).poll_flush(context)
+        Poll::Ready(unless_closed(ready!(Pin::new(&mut self.0).poll_flush(context)), ()))
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<std::io::Result<()>> {
-        Pin::new(&mut self.0).poll_shutdown(context)
+        Poll::Ready(unless_closed(ready!(Pin::new(&mut self.0).poll_shutdown(context)), ()))
+    }
+}
+
+/// What was written, or `all` if nobody reads any more.
+fn unless_closed<T>(written: std::io::Result<T>, all: T) -> std::io::Result<T> {
+    match written {
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(all),
+        written => written,
     }
 }
 

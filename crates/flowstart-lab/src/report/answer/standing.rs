@@ -4,7 +4,9 @@ use flowstart_report::{Certainty, Kind, Verdict};
 use flowstart_statistics::median;
 
 use super::harm::Harm;
-use super::words::{MOST_NAMED, against, at, beside_one, listed, longer, percent, ratio, settings};
+use super::words::{
+    MOST_NAMED, against, at, beside_one, listed, longer, middle_of, percent, percent_range, ratio, settings,
+};
 use super::{carried, verbs};
 use crate::results::cell_summary::{CellSummary, Comparison};
 use crate::results::comparison::WASTE;
@@ -38,8 +40,8 @@ pub(super) struct Standing<'a> {
     most_bytes: Option<f64>,
     /// The median of the extra bytes, as a part of the payload.
     waste: Option<f64>,
-    /// The median of the bytes sent twice, as a part of the payload.
-    twice: Option<f64>,
+    /// The bytes sent twice in each setting, as parts of the payload.
+    twice: Vec<f64>,
     harm: Option<Harm>,
 }
 
@@ -102,7 +104,7 @@ impl<'a> Standing<'a> {
             bytes: median(&bytes),
             most_bytes: bytes.iter().copied().reduce(f64::max),
             waste: median(&waste),
-            twice: median(&twice),
+            twice,
             harm: Harm::of(plan, &compared),
             cells,
         };
@@ -110,9 +112,9 @@ impl<'a> Standing<'a> {
         Some(standing)
     }
 
-    /// Its name and how much sooner it is.
+    /// How much sooner it is.
     pub(super) fn gain(&self) -> String {
-        format!("{} ({} times sooner)", self.name, ratio([self.middle; 2]))
+        format!("{} times sooner", ratio([self.middle; 2]))
     }
 
     pub(super) fn verdicts(&self) -> impl Iterator<Item = Verdict> {
@@ -205,17 +207,28 @@ impl<'a> Standing<'a> {
             let losses = count(|one| one.kind == Kind::Slower);
             let wasteful = count(|one| one.kind == Kind::FasterByWaste);
             let small = count(|one| matches!(one.kind, Kind::Negligible | Kind::Same));
-            let middle = median(&comparisons.iter().filter_map(|versus| versus.speedup).collect::<Vec<_>>())?;
-            let (sign, as_said, said) = match (gains * 2 >= comparisons.len(), losses * 2 >= comparisons.len()) {
+            let all = comparisons.len();
+            // What is said of some is in numbers of these.
+            let middle_where = |is: fn(Verdict) -> bool| {
+                let own = comparisons.iter().filter(|versus| versus.verdict.is_some_and(is));
+                median(&own.filter_map(|versus| versus.speedup).collect::<Vec<_>>())
+            };
+            let in_some = |some: usize| if some < all { format!(" in {some} of {all}") } else { String::new() };
+            let (sign, as_said, said) = match (gains * 2 >= all, losses * 2 >= all) {
                 _ if gains > 0 && losses > 0 => return None,
-                (true, _) if gains > 0 && middle > 1.0 => {
+                (true, _) if gains > 0 => {
                     let by_waste = if wasteful * 2 > gains { " by waste" } else { "" };
-                    (1, gains, format!("{} times sooner{by_waste}", ratio([middle; 2])))
+                    let middle = ratio([middle_where(Verdict::is_gain)?; 2]);
+                    (1, gains, format!("{middle} times sooner{by_waste}{}", in_some(gains)))
                 }
-                (_, true) if losses > 0 && middle < 1.0 => (-1, losses, longer(middle)),
+                (_, true) if losses > 0 => {
+                    let middle = longer(middle_where(|one| one.kind == Kind::Slower)?);
+                    (-1, losses, format!("{middle}{}", in_some(losses)))
+                }
                 _ => {
-                    let said = if small == comparisons.len() { SMALL } else { UNCLEAR };
-                    (0, comparisons.len() - gains - losses, said.to_owned())
+                    let unclear = all - gains - losses;
+                    let said = if small == all { SMALL } else { UNCLEAR };
+                    (0, unclear, format!("{said}{}", in_some(unclear)))
                 }
             };
             right += as_said;
@@ -228,7 +241,7 @@ impl<'a> Standing<'a> {
 
     /// The bytes sent twice, if they are the price of the speed.
     fn waste(&self) -> String {
-        self.twice.map_or(String::new(), |twice| format!(", at {} sent twice", percent(twice)))
+        percent_range(&self.twice).map_or(String::new(), |twice| format!(", at {twice} sent twice"))
     }
 
     /// The interval of the only comparison, or the reason why there is none.
@@ -255,7 +268,7 @@ impl<'a> Standing<'a> {
                     _ => String::new(),
                 };
                 let over = settings(plan, self.axis);
-                format!(" in the median over {over} (speed-up {range}){deterministic}{wasteful}")
+                format!(" in the {} over {over} (speed-up {range}){deterministic}{wasteful}", middle_of(all))
             }
         }
     }
@@ -338,7 +351,10 @@ impl<'a> Standing<'a> {
     /// A short sentence about this value. `fastest` is the speed-up of the one that is offered.
     pub(super) fn short(&self, plan: &Plan, fastest: Option<f64>) -> String {
         let Self { name, .. } = self;
-        let in_median = if self.cells.len() > 1 { " in the median" } else { "" };
+        let in_median = match self.cells.len() {
+            1 => String::new(),
+            all => format!(" in the {}", middle_of(all)),
+        };
         let interval = self.interval().map_or(String::new(), |ends| format!(" ({})", ratio(ends)));
         match self.verdict.kind {
             Kind::Same => format!("{name} makes no difference: {}.", self.same()),

@@ -436,12 +436,12 @@ fn a_median_is_not_said_of_settings_that_disagree() {
     };
     let one = of((Kind::Slower, 0.9), (Kind::Unclear, 0.99));
     let expected = "jump-start differs between competitors from slow-start: 11 % longer alone and no clear difference \
-                    beside cubic; 0.95 times as fast in the median over runs alone and beside cubic (speed-up 0.90 to \
+                    beside cubic; 0.95 times as fast in the mean over runs alone and beside cubic (speed-up 0.90 to \
                     0.99)";
     assert!(one[0].starts_with(expected), "{one:?}");
     let both = of((Kind::Slower, 0.9), (Kind::Slower, 0.8));
     assert!(both[0].starts_with("jump-start takes 18 % longer than slow-start to finish"), "{both:?}");
-    assert!(both[0].contains(" in the median over runs alone and beside cubic"), "{both:?}");
+    assert!(both[0].contains(" in the mean over runs alone and beside cubic"), "{both:?}");
     assert!(!both.iter().any(|sentence| sentence.contains("none") || sentence.contains("2 competitors")), "{both:?}");
     let gain = of((Kind::Faster, 1.5), (Kind::Negligible, 1.004));
     let expected = "jump-start differs between competitors from slow-start: 1.50 times sooner alone and no difference of \

@@ -74,6 +74,19 @@ pub(super) fn percent(part: f64) -> String {
     }
 }
 
+/// Parts of a whole in percent, from the smallest to the largest; one number if both look the same. `None`: there are
+/// none.
+pub(super) fn percent_range(parts: &[f64]) -> Option<String> {
+    let [low, high] = [f64::min, f64::max].map(|end| parts.iter().copied().reduce(end));
+    let [low, high] = [percent(low?), percent(high?)];
+    Some(if low == high { low } else { format!("{} to {high}", low.trim_end_matches(" %")) })
+}
+
+/// The middle of this many numbers, in words: that of two is their mean.
+pub(super) fn middle_of(count: usize) -> &'static str {
+    if count == 2 { "mean" } else { "median" }
+}
+
 /// `a, b and c`.
 pub(super) fn listed(parts: &[String]) -> String {
     match parts.split_last() {
@@ -160,5 +173,8 @@ mod tests {
     #[test]
     fn percentages_have_a_digit_where_it_says_something() {
         assert_eq!([0.0, 0.004, 0.0996, 1.12].map(percent), ["0 %", "0.4 %", "10 %", "112 %"]);
+        assert_eq!(percent_range(&[0.858, 0.0]).as_deref(), Some("0 to 86 %"));
+        assert_eq!(percent_range(&[0.004, 0.0041]).as_deref(), Some("0.4 %"));
+        assert_eq!(percent_range(&[]), None);
     }
 }

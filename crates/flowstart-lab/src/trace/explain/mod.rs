@@ -78,8 +78,7 @@ impl Explanation {
         self.causes().delay_ms()
     }
 
-    /// A cause's part of the delay, in percent. `None` if the delay is almost zero, and for idle time that made up for
-    /// delays.
+    /// A cause's part of the delay, in percent. `None` if the delay is almost zero, and for what made up for delays.
     pub fn percent(&self, cause: Cause) -> Option<f64> {
         self.causes().percent(cause)
     }
@@ -88,13 +87,20 @@ impl Explanation {
     pub fn sentence_end(&self) -> String {
         let (fct, ideal) = (self.fct.as_millis_f64(), self.ideal_fct.as_millis_f64());
         let most = Cause::ALL.into_iter().max_by_key(|cause| self.nanos[*cause as usize]);
-        let made_up = -self.ms(Cause::IdleTime);
+        let made_up = [
+            (Cause::IdleTime, "idle time"),
+            (Cause::Other, "what the limit does not count, such as a link that became faster,"),
+        ];
+        let made_up = made_up.map(|(cause, name)| match -self.ms(cause) {
+            little if little < 0.05 => String::new(),
+            ms => format!(", and {name} made up for {ms:.1} ms"),
+        });
         match most.and_then(|cause| Some((cause, self.percent(cause)?))) {
             Some((cause, percent)) => format!(
                 "in {fct:.1} ms, {:.1} ms beyond the physical limit of {ideal:.1} ms{}. The largest part of that is {} \
                  ({percent:.0} %): {}.",
                 self.excess_ms(),
-                if made_up < 0.05 { String::new() } else { format!(", and idle time made up for {made_up:.1} ms") },
+                made_up.concat(),
                 cause.name(),
                 cause.meaning()
             ),

@@ -48,13 +48,16 @@ impl Client {
 
     /// Tells the controller how much there is to send. An answer that fits into the initial window needs no launch, and
     /// a launch for it would not be available for later answers.
-    pub(super) fn expect(&self, size: Bytes, can_wait: bool) {
+    /// Only the size of an object of the server's own is a statement of the application.
+    pub(super) fn expect(&self, size: Bytes, is_ours: bool, can_wait: bool) {
         let waiting = self.waiting.fetch_add(size.get(), Ordering::Relaxed) + size.get();
         let answered = self.answered.fetch_add(size.get(), Ordering::Relaxed) + size.get();
         let packet = self.connection.path_stats(PathId::ZERO).map_or(SMALLEST_PACKET, |stats| stats.current_mtu);
         let window = u64::from(packet) * INITIAL_WINDOW;
         if answered > window {
-            self.server.sources.request(&self.flow, Bytes::new(waiting), can_wait);
+            if is_ours {
+                self.server.sources.request(&self.flow, Bytes::new(waiting), can_wait);
+            }
             self.flow.expect(Bytes::new(waiting), Bytes::new(packet.into()));
         }
     }

@@ -45,12 +45,15 @@ impl What {
 }
 
 #[derive(Debug, Args)]
-#[command(after_long_help = "\
+#[command(
+    arg_required_else_help = true,
+    after_long_help = "\
 Examples:
   flowstart list schemes
   flowstart list schemes blitzstart
   flowstart list link-options
-  flowstart list links --json")]
+  flowstart list links --json"
+)]
 pub(crate) struct Arguments {
     /// What to list.
     what: What,
