@@ -9,8 +9,8 @@
 //! which is what slow start would make of the window that the launch would have had with the smallest RTT. Until that
 //! window is delivered, the pacing rate is at most that of the launch. If no RTT is smaller than that of the handshake,
 //! nothing changes. Nothing is held either if the window of the launch is the same for any RTT, as one of the queued
-//! data: a longer RTT makes it leave more slowly. A window that follows from an earlier connection is held to the RTT of
-//! that one, which the client could lengthen likewise.
+//! data: a longer RTT makes it leave more slowly. A window that follows from an earlier connection is held to the RTT
+//! of that one, which the client could lengthen likewise.
 
 use crate::time::Duration;
 use crate::units::{Bytes, Rate};

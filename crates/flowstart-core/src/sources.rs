@@ -320,8 +320,8 @@ impl StartupState {
 }
 
 impl StartupState {
-    /// The longest RTT, that of the handshake or that of an earlier connection, to which the launch of this scheme, which
-    /// has not launched yet, owes a part of its window. A peer that lengthens it gains. `None`: there is none.
+    /// The longest RTT, that of the handshake or that of an earlier connection, to which the launch of this scheme
+    /// owes a part of its window. A peer that lengthens it gains. `None`: there is none. It has not launched yet.
     ///
     /// Of a handshake it counts only if the launch depends on what others state or leaves at a rate of its own: a
     /// scheme that takes its growth from the RTT alone is no launch at a rate.

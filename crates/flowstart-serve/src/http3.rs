@@ -31,8 +31,8 @@ use self::frames::{Frames, Refused};
 /// Bytes of a message's fields (RFC 9114, section 4.2.2); what honest peers send has less than 10 KB. A field counts 32
 /// bytes more than it has, so many empty ones are refused before they are kept.
 pub(crate) const LARGEST_FIELDS: u64 = 64 << 10;
-/// Bytes of the heads of a connection's requests together, as long as they have not come to their ends. The HTTP library
-/// keeps as much again.
+/// Bytes of the heads of a connection's requests together, as long as they have not come to their ends. The HTTP
+/// library keeps as much again.
 const MOST_OF_HEADS: usize = 256 << 10;
 /// Bytes that are read from a stream in one go.
 const READ_SIZE: usize = 64 << 10;

@@ -37,8 +37,8 @@ impl Controller {
         self.startup.depends_on(now, path)
     }
 
-    /// The RTT by which a peer could have enlarged the launch that [`Controller::launch`] would make of `path` now, which
-    /// is one for [`Doubt`](crate::doubt::Doubt); `None`: there is none.
+    /// The RTT by which a peer could have enlarged the launch that [`Controller::launch`] would make of `path` now, for
+    /// [`Doubt`](crate::doubt::Doubt); `None`: there is none.
     pub fn stretchable_rtt(&self, now: Timestamp, path: &PathKnowledge) -> Option<Duration> {
         self.startup.stretchable_rtt(now, path)
     }

@@ -108,7 +108,8 @@ impl Causes {
         self.causes_ms.iter().map(|ms| ms.max(0.0)).sum()
     }
 
-    /// A cause's part of the delay, in percent; `None` when next to nothing was delayed, and of what made up for delays.
+    /// A cause's part of the delay, in percent; `None` when next to nothing was delayed, and of what made up for
+    /// delays.
     pub fn percent(&self, cause: Cause) -> Option<f64> {
         let (delay, ms) = (self.delay_ms(), self.causes_ms[cause as usize]);
         // Some microseconds are the receiver's own link, and parts of them say nothing.
