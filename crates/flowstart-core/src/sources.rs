@@ -430,8 +430,7 @@ mod tests {
         assert_eq!(["slow-start", "jump-start", "careful-resume", "rapid-start", "hybla"].map(grows), [None; 5]);
         // Windows of an earlier connection, and windows for its RTT.
         let of = |config: StartupConfig, saved_rtt| {
-            let cwnd = rate.amount_in(rtt);
-            let saved = Some(SavedPath { rtt: saved_rtt, cwnd, age: Duration::ZERO });
+            let saved = Some(SavedPath { rtt: saved_rtt, cwnd: rate.amount_in(saved_rtt), age: Duration::ZERO });
             let path = PathKnowledge { saved, bytes_waiting: Some(Bytes::new(40_000_000)), ..path.clone() };
             config.for_usual_host().stretchable_rtt(Timestamp::ZERO, &path)
         };

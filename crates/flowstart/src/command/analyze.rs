@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::io::{ErrorKind, Read};
+use std::io::{ErrorKind, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -14,7 +14,7 @@ use serde_json::json;
 
 use crate::attention::Waiting;
 use crate::failure::{FAILED, Failure};
-use crate::output::{fitted, number, print, printable, progress};
+use crate::output::{fitted, number, print, printable, progress, width, wrapped};
 
 /// Suffixes of the files that are read in a folder: qlog, and metrics.
 const EXTENSIONS: [&str; 2] = ["sqlog", "prom"];
@@ -74,11 +74,11 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
         let text = serde_json::to_string_pretty(&value).map_err(|error| Failure::Other(error.to_string()))?;
         print(&format!("{text}\n"))?;
     } else {
-        let Analysis { connections, without_answer, .. } = &analysis;
-        print(&format!(
-            "{connections} connections, {without_answer} more without an answer\n{}\n",
-            fitted(table(&analysis))
-        ))?;
+        let Analysis { connections, without_answer, groups, .. } = &analysis;
+        let answers: String = groups.iter().filter_map(answer).map(|sentence| wrapped(&sentence)).collect();
+        let counts = format!("{connections} connections, {without_answer} more without an answer");
+        let tables: String = tables(&analysis).iter().map(|table| format!("{table}\n")).collect();
+        print(&format!("{answers}{counts}\n{tables}"))?;
     }
     Ok(if unusable == 0 { ExitCode::SUCCESS } else { ExitCode::from(FAILED) })
 }
@@ -185,33 +185,63 @@ fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
     Failure::Input(format!("{}: cannot be read: {error}", path.display()))
 }
 
-fn table(analysis: &Analysis) -> Table {
+/// What the comparison of a group says; `None`: there is none.
+fn answer(group: &Group) -> Option<String> {
+    let versus = group.vs_baseline.as_ref()?;
+    let (scheme, baseline, size) = (printable(&group.scheme), printable(&versus.baseline), &group.size);
+    let Some(([low, high], speedup)) = versus.speedup_ci95.zip(versus.speedup) else {
+        return Some(format!("Of {scheme} or {baseline} there are too few connections with {size} to tell."));
+    };
+    let ratio = format!("{speedup:.2} times as fast ({low:.2} to {high:.2})");
+    Some(match versus.significant {
+        true => format!("With {size} {scheme} is {speedup:.2} times as fast as {baseline} ({low:.2} to {high:.2})."),
+        false => format!("With {size} {scheme} cannot be told apart from {baseline}: {ratio}."),
+    })
+}
+
+/// Names of the columns, and whether they are numbers.
+const COLUMNS: [(&str, bool); 13] = [
+    ("size", false),
+    ("scheme", false),
+    ("connections", true),
+    ("answers", true),
+    ("ms (mean)", true),
+    ("95 %", false),
+    ("median", true),
+    ("p95", true),
+    ("lost %", true),
+    ("speed-up", true),
+    ("95 %", false),
+    ("", false),
+    ("why startup ended", false),
+];
+/// The columns that stand together on a terminal that is not wide enough for all of them.
+const NARROW: [&[usize]; 2] = [&[0, 1, 4, 5, 9, 10, 11], &[0, 1, 2, 3, 6, 7, 8, 12]];
+/// Columns of a terminal on which all of them stand together.
+const WIDE: usize = 140;
+
+/// The tables, one unless the terminal is too narrow for it.
+fn tables(analysis: &Analysis) -> Vec<Table> {
+    let all: Vec<usize> = (0..COLUMNS.len()).collect();
+    let is_narrow = std::io::stdout().is_terminal() && width() < WIDE;
+    let parts = if is_narrow { NARROW.to_vec() } else { vec![&all[..]] };
+    parts.into_iter().map(|columns| table(analysis, columns)).collect()
+}
+
+fn table(analysis: &Analysis, columns: &[usize]) -> Table {
     let mut table = Table::new();
     table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
-    table.set_header([
-        "size",
-        "scheme",
-        "connections",
-        "answers",
-        "ms (mean)",
-        "95 %",
-        "median",
-        "p95",
-        "lost %",
-        "speed-up",
-        "95 %",
-        "",
-        "why startup ended",
-    ]);
+    table.set_header(columns.iter().map(|place| COLUMNS[*place].0));
     for group in &analysis.groups {
-        table.add_row(row(group));
+        let row = row(group);
+        table.add_row(columns.iter().map(|place| row[*place].clone()));
     }
-    for column in [2, 3, 4, 6, 7, 8, 9] {
-        if let Some(column) = table.column_mut(column) {
+    for (column, place) in table.column_iter_mut().zip(columns) {
+        if COLUMNS[*place].1 {
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
-    table
+    fitted(table)
 }
 
 /// A quantile in milliseconds, or the bounds between which it lies.

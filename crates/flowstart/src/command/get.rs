@@ -2,10 +2,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
-use std::pin::Pin;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll, ready};
 use std::time::Duration as StdDuration;
 
 use clap::Args;
@@ -27,7 +25,9 @@ use tokio::io::AsyncWrite;
 
 mod estimates;
 mod path;
+mod while_read;
 
+use self::while_read::WhileRead;
 use crate::attention::{Waiting, shows_progress};
 use crate::failure::{FAILED, Failure, advised};
 use crate::output::print;
@@ -349,31 +349,6 @@ impl Drop for Out {
 
 fn unwritten(file: &Path, error: &std::io::Error) -> Failure {
     Failure::File { file: file.to_owned(), message: format!("cannot be written: {error}"), text: None }
-}
-
-/// Stdout. A reader that has seen enough and closed the pipe is no failure.
-struct WhileRead(tokio::io::Stdout);
-
-impl AsyncWrite for WhileRead {
-    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, part: &[u8]) -> Poll<std::io::Result<usize>> {
-        Poll::Ready(unless_closed(ready!(Pin::new(&mut self.0).poll_write(context, part)), part.len()))
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<std::io::Result<()>> {
-        Poll::Ready(unless_closed(ready!(Pin::new(&mut self.0).poll_flush(context)), ()))
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<std::io::Result<()>> {
-        Poll::Ready(unless_closed(ready!(Pin::new(&mut self.0).poll_shutdown(context)), ()))
-    }
-}
-
-/// What was written, or `all` if nobody reads any more.
-fn unless_closed<T>(written: std::io::Result<T>, all: T) -> std::io::Result<T> {
-    match written {
-        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(all),
-        written => written,
-    }
 }
 
 /// The distribution of many connections' timings.
