@@ -1,0 +1,175 @@
+//! `flowstart router` between two network namespaces, which are gone when it is dropped.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command as Program, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+
+use nix::sched::{CloneFlags, setns};
+use serde_json::Value;
+
+/// How many of them this process has made.
+static MADE: AtomicU32 = AtomicU32::new(0);
+
+/// Whether something is missing for a test with namespaces, which then says what.
+pub(crate) fn are_missing() -> bool {
+    if Path::new("/proc/self").metadata().unwrap().uid() != 0 {
+        println!("skipped: this process is not root");
+        return true;
+    }
+    let missing = if !Path::new("/dev/net/tun").exists() {
+        "/dev/net/tun"
+    } else if !Program::new("ip").arg("-V").output().is_ok_and(|ip| ip.status.success()) {
+        "ip (iproute2)"
+    } else {
+        return false;
+    };
+    assert!(std::env::var("CI").as_deref() != Ok("true"), "CI=true and root require this test, which needs {missing}");
+    println!("skipped: there is no {missing}");
+    true
+}
+
+fn ip(arguments: &[&str]) {
+    let told = Program::new("ip").args(arguments).output().unwrap();
+    assert!(told.status.success(), "ip {arguments:?}: {}", String::from_utf8_lossy(&told.stderr));
+}
+
+/// Does this in a namespace. A socket stays in the one where it was made.
+fn within<T: Send + 'static>(namespace: &str, work: impl FnOnce() -> T + Send + 'static) -> T {
+    let namespace = File::open(Path::new("/run/netns").join(namespace)).unwrap();
+    let working = thread::spawn(move || {
+        setns(namespace, CloneFlags::CLONE_NEWNET).unwrap();
+        work()
+    });
+    working.join().unwrap()
+}
+
+/// A namespace that is removed when it is dropped.
+struct Namespace(String);
+
+impl Namespace {
+    fn new(name: &str) -> Self {
+        let made = Self(name.to_owned());
+        ip(&["netns", "add", name]);
+        made
+    }
+}
+
+impl Drop for Namespace {
+    fn drop(&mut self) {
+        drop(Program::new("ip").args(["netns", "del", &self.0]).output());
+    }
+}
+
+/// A router's process, which ends when it is dropped.
+struct Router(Child);
+
+impl Drop for Router {
+    fn drop(&mut self) {
+        drop(self.0.kill());
+        drop(self.0.wait());
+    }
+}
+
+/// The two sides of a router.
+pub(crate) struct Sides {
+    router: Router,
+    stdout: BufReader<ChildStdout>,
+    namespaces: [Namespace; 2],
+    devices: [String; 2],
+}
+
+impl Sides {
+    /// Starts a router with these options and gives its devices addresses, 10.9.0.1 and fd09::1 to that of servers.
+    pub(crate) fn new(options: &[&str]) -> Self {
+        let number = format!("{}-{}", std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
+        let devices = ["s", "c"].map(|side| format!("fs{number}{side}"));
+        let mut child = Program::new(assert_cmd::cargo::cargo_bin("flowstart"))
+            .args(["router", "--json", "--port", &format!("tun:{}", devices[0]), "--port"])
+            .arg(format!("tun:{}", devices[1]))
+            .args(options)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let stdout = BufReader::new(child.stdout.take().unwrap());
+        let router = Router(child);
+        let namespaces = devices.each_ref().map(|device| Namespace::new(device));
+        let mut sides = Self { router, stdout, namespaces, devices };
+        assert_eq!(sides.line()["servers"], format!("tun:{}", sides.devices[0]));
+        for (number, device) in (1..).zip(&sides.devices) {
+            ip(&["link", "set", device, "netns", device]);
+            ip(&["-n", device, "address", "add", &format!("10.9.0.{number}/24"), "dev", device]);
+            ip(&["-n", device, "address", "add", &format!("fd09::{number}/64"), "dev", device, "nodad"]);
+            ip(&["-n", device, "link", "set", device, "up"]);
+        }
+        sides
+    }
+
+    /// The next line that the router says.
+    fn line(&mut self) -> Value {
+        let mut line = String::new();
+        self.stdout.read_line(&mut line).unwrap();
+        serde_json::from_str(&line).unwrap_or_else(|_| panic!("no router: {line}{}", self.stderr()))
+    }
+
+    fn stderr(&mut self) -> String {
+        let mut told = String::new();
+        self.router.0.stderr.take().unwrap().read_to_string(&mut told).unwrap();
+        told
+    }
+
+    /// Does this on the side of servers.
+    pub(crate) fn of_servers<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> T {
+        within(&self.namespaces[0].0, work)
+    }
+
+    /// Does this on the side of clients.
+    pub(crate) fn of_clients<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> T {
+        within(&self.namespaces[1].0, work)
+    }
+
+    /// Leaves no packets but those of the test: with IPv6 a host looks for its neighbours.
+    pub(crate) fn without_ipv6(&self) {
+        for namespace in &self.namespaces {
+            within(&namespace.0, || std::fs::write("/proc/sys/net/ipv6/conf/all/disable_ipv6", "1").unwrap());
+        }
+    }
+
+    /// The names of the namespaces, which are those of the devices.
+    pub(crate) fn devices(&self) -> [String; 2] {
+        self.devices.clone()
+    }
+
+    /// Whether a device is in its namespace.
+    pub(crate) fn has_device(&self, device: &str) -> bool {
+        Program::new("ip").args(["-n", device, "link", "show", device]).output().unwrap().status.success()
+    }
+
+    pub(crate) fn remove_device_of_servers(&self) {
+        ip(&["-n", &self.devices[0], "link", "del", &self.devices[0]]);
+    }
+
+    /// Waits for its end; what it said on stderr.
+    pub(crate) fn wait(&mut self) -> (ExitStatus, String) {
+        let status = self.router.0.wait().unwrap();
+        (status, self.stderr())
+    }
+
+    /// Ends the router in order: what it said every now and then, and at the end.
+    pub(crate) fn end(&mut self) -> (Vec<Value>, Value) {
+        let id = self.router.0.id().to_string();
+        assert!(Program::new("kill").args(["-TERM", &id]).status().unwrap().success());
+        let mut lines: Vec<Value> = Vec::new();
+        for line in self.stdout.by_ref().lines() {
+            lines.push(serde_json::from_str(&line.unwrap()).unwrap());
+        }
+        let (status, told) = self.wait();
+        assert!(status.success(), "{told}");
+        let last = lines.pop().unwrap();
+        (lines, last)
+    }
+}
