@@ -12,6 +12,8 @@
 #[doc = include_str!("../README.md")]
 struct Readme;
 
+#[cfg(target_os = "linux")]
+mod interface;
 pub mod lane;
 #[cfg(target_os = "linux")]
 mod links;

@@ -2,7 +2,7 @@
 //!
 //! A TUN device is a network interface whose packets a program reads and writes. It is there as long as the router holds
 //! it, also if it has moved to another network namespace, and it has neither Ethernet nor offloads: each read is one
-//! packet of IP, as it would leave for a wire.
+//! packet of IP, as it would leave for a wire. Interfaces that exist are in `interface.rs`.
 
 use std::fmt;
 use std::io;
@@ -12,6 +12,8 @@ use std::str::FromStr;
 
 use nix::net::if_::if_nametoindex;
 use tun_rs::{DeviceBuilder, SyncDevice};
+
+use crate::interface::{HEAD, Interface};
 
 /// Longest name of an interface (Linux, `IFNAMSIZ` without the zero at the end).
 const LONGEST_NAME: usize = 15;
@@ -26,6 +28,8 @@ const QUEUE: u32 = 10_000;
 pub enum PortName {
     /// A TUN device that is made for the router, and is gone with it.
     Tun(String),
+    /// An interface that exists.
+    Interface(String),
 }
 
 /// Why a port cannot be used.
@@ -35,12 +39,12 @@ pub enum PortError {
     /// This cannot be the name of an interface.
     #[error("`{0}` is no name for an interface: 1 to 15 letters, digits, `-`, `_` or `.`")]
     Name(String),
-    /// Another kind of port.
-    #[error(
-        "`{0}`: existing interfaces are not taken yet, only TUN devices; `tun:{0}` makes one, which can move to another \
-         network namespace"
-    )]
-    Kind(String),
+    /// One has Ethernet, the other has not.
+    #[error("`{0}` and `{1}`: two TUN devices or two interfaces are needed, as only the latter have Ethernet")]
+    Kinds(PortName, PortName),
+    /// There is no interface of this name.
+    #[error("`{0}`: there is no interface of this name; `tun:{0}` makes a TUN device")]
+    NoInterface(String),
     /// There is an interface of this name.
     #[error("tun:{0}: there is an interface of this name already")]
     Taken(String),
@@ -48,13 +52,13 @@ pub enum PortError {
     #[error("tun:{0}: there is no {TUN}; `modprobe tun` may make it")]
     Missing(String),
     /// This process may not.
-    #[error("tun:{0}: a TUN device takes root (CAP_NET_ADMIN)")]
-    Privilege(String),
+    #[error("{0}: a TUN device or an interface takes root (CAP_NET_ADMIN, and CAP_NET_RAW for an interface)")]
+    Privilege(PortName),
     /// Something else.
-    #[error("tun:{name}: {cause}")]
+    #[error("{name}: {cause}")]
     Other {
-        /// The device.
-        name: String,
+        /// The port.
+        name: PortName,
         /// Why.
         #[source]
         cause: io::Error,
@@ -71,7 +75,7 @@ impl FromStr for PortName {
         if name.is_empty() || name.len() > LONGEST_NAME || !name.bytes().all(is_usual) || matches!(name, "." | "..") {
             return Err(PortError::Name(name.to_owned()));
         }
-        if is_tun { Ok(Self::Tun(name.to_owned())) } else { Err(PortError::Kind(name.to_owned())) }
+        Ok(if is_tun { Self::Tun(name.to_owned()) } else { Self::Interface(name.to_owned()) })
     }
 }
 
@@ -79,43 +83,53 @@ impl fmt::Display for PortName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Tun(name) => write!(f, "tun:{name}"),
+            Self::Interface(name) => write!(f, "{name}"),
         }
     }
 }
 
 /// An open port, which never blocks.
-pub(crate) struct Port {
-    device: SyncDevice,
+pub(crate) enum Port {
+    Tun(SyncDevice),
+    Interface(Interface),
 }
 
 impl fmt::Debug for Port {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Port").finish_non_exhaustive()
+        f.write_str(match self {
+            Self::Tun(_) => "Tun",
+            Self::Interface(_) => "Interface",
+        })
     }
 }
 
 impl Port {
-    /// Makes the device. It is down: whoever gives it addresses brings it up.
+    /// Opens a port. A TUN device is down: whoever gives it addresses brings it up.
     pub(crate) fn open(name: &PortName) -> Result<Self, PortError> {
-        let PortName::Tun(name) = name;
-        if !Path::new(TUN).exists() {
-            return Err(PortError::Missing(name.clone()));
-        }
-        // A device that some program has left behind would be taken over.
-        if if_nametoindex(name.as_str()).is_ok() {
-            return Err(PortError::Taken(name.clone()));
-        }
-        let opened = DeviceBuilder::new().name(name).enable(false).with(|builder| {
-            builder.offload(false).packet_information(false).tx_queue_len(QUEUE);
-        });
-        let made = opened.build_sync().and_then(|device| device.set_nonblocking(true).map(|()| device));
-        match made {
-            Ok(device) => Ok(Self { device }),
-            Err(cause) => Err(match cause.kind() {
-                io::ErrorKind::PermissionDenied => PortError::Privilege(name.clone()),
-                io::ErrorKind::ResourceBusy => PortError::Taken(name.clone()),
-                _ => PortError::Other { name: name.clone(), cause },
+        let failed = |cause: io::Error| match cause.kind() {
+            io::ErrorKind::PermissionDenied => PortError::Privilege(name.clone()),
+            _ => PortError::Other { name: name.clone(), cause },
+        };
+        match name {
+            PortName::Interface(text) => match Interface::open(text).map_err(failed)? {
+                Some(interface) => Ok(Self::Interface(interface)),
+                None => Err(PortError::NoInterface(text.clone())),
+            },
+            // A device that some program has left behind would be taken over.
+            PortName::Tun(text) if if_nametoindex(text.as_str()).is_ok() => Err(PortError::Taken(text.clone())),
+            PortName::Tun(text) if !Path::new(TUN).exists() => Err(PortError::Missing(text.clone())),
+            PortName::Tun(text) => made(text).map(Self::Tun).map_err(|cause| match cause.kind() {
+                io::ErrorKind::ResourceBusy => PortError::Taken(text.clone()),
+                _ => failed(cause),
             }),
+        }
+    }
+
+    /// Bytes before a packet of IP.
+    pub(crate) fn head(&self) -> usize {
+        match self {
+            Self::Tun(_) => 0,
+            Self::Interface(_) => HEAD,
         }
     }
 
@@ -123,12 +137,17 @@ impl Port {
     ///
     /// # Errors
     ///
-    /// What the system says of a device that is no more.
+    /// What the system says of a port that is no more.
     pub(crate) fn read(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
-        match self.device.recv(buffer) {
-            Ok(length) => Ok(Some(length)),
-            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => Ok(None),
-            Err(error) => Err(error),
+        match self {
+            Self::Interface(interface) => interface.read(buffer),
+            Self::Tun(device) => match device.recv(buffer) {
+                Ok(length) => Ok(Some(length)),
+                Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
+                    Ok(None)
+                }
+                Err(error) => Err(error),
+            },
         }
     }
 
@@ -136,15 +155,31 @@ impl Port {
     ///
     /// # Errors
     ///
-    /// What the system says, for example of a device that is down.
+    /// What the system says, for example of a port that is down.
     pub(crate) fn write(&self, packet: &[u8]) -> io::Result<()> {
-        self.device.send(packet).map(|_| ())
+        match self {
+            Self::Tun(device) => device.send(packet).map(|_| ()),
+            Self::Interface(interface) => interface.write(packet),
+        }
     }
+}
+
+/// Makes a TUN device.
+fn made(name: &str) -> io::Result<SyncDevice> {
+    let device = DeviceBuilder::new().name(name).enable(false).with(|builder| {
+        builder.offload(false).packet_information(false).tx_queue_len(QUEUE);
+    });
+    let device = device.build_sync()?;
+    device.set_nonblocking(true)?;
+    Ok(device)
 }
 
 impl AsFd for Port {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.device.as_fd()
+        match self {
+            Self::Tun(device) => device.as_fd(),
+            Self::Interface(interface) => interface.as_fd(),
+        }
     }
 }
 
@@ -162,6 +197,6 @@ mod tests {
         {
             assert!(matches!(parse(wrong), Err(PortError::Name(_))), "{wrong}");
         }
-        assert!(matches!(parse("eth0"), Err(PortError::Kind(_))));
+        assert_eq!(parse("eth0").unwrap(), PortName::Interface("eth0".into()));
     }
 }

@@ -3,12 +3,14 @@
 //! The router has no address and takes no hop away: what comes in at one port leaves at the other as it was, at the
 //! time that the link says. It changes a packet in two ways: the queue's mark becomes CE in its header, and a
 //! Quick-Start router at the link to clients writes its option ([`crate::quick_start`]) in place, with a TTL that is
-//! one lower. An option that cannot be read stays.
+//! one lower. An option that cannot be read stays. Between interfaces that have Ethernet it passes frames; those of ARP,
+//! by which hosts find each other, pass beside the link.
 //!
 //! A packet counts on the link with the bytes that its header of IP says, as a relay's datagrams do. Packets of a flow
 //! (addresses, protocol and ports) share a queue where flows have queues of their own.
 
 use std::io;
+use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use flowstart_core::aqm::EcnCodepoint;
@@ -17,8 +19,8 @@ use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
 use flowstart_sim::link::{Departure, LinkConfig, LinkCounters};
 use nix::poll::{PollFd, PollFlags};
-use std::os::fd::AsFd;
 
+use crate::interface::{Carried, HEAD, Knife};
 use crate::links::{LARGEST, Links, READ, wait, wake_in_time};
 use crate::packet::{Packet, Unusable, mark};
 use crate::port::{Port, PortError, PortName};
@@ -100,6 +102,9 @@ pub struct Router {
     names: [PortName; 2],
     /// Of servers, and of clients.
     ports: [Port; 2],
+    /// Bytes that stand before each packet of IP.
+    head: usize,
+    knife: Knife,
     /// Which of them have a packet.
     ready: [bool; 2],
     links: Links<Vec<u8>>,
@@ -117,12 +122,18 @@ impl Router {
     pub fn open(config: &Config) -> Result<Self, RouterError> {
         let names = [config.servers.clone(), config.clients.clone()];
         let ports = [Port::open(&names[0])?, Port::open(&names[1])?];
+        let [head, other] = ports.each_ref().map(Port::head);
+        if head != other {
+            return Err(PortError::Kinds(config.servers.clone(), config.clients.clone()).into());
+        }
         let mut links = Links::new(&config.down, &config.up, config.seed);
         links.down = links.down.with_queue();
         links.up = links.up.with_queue();
         Ok(Self {
             names,
             ports,
+            head,
+            knife: Knife::new(),
             ready: [false; 2],
             links,
             quick_start: config.quick_start.map(|(router, bandwidth)| LinkRouter::new(router, bandwidth, config.seed)),
@@ -154,7 +165,7 @@ impl Router {
         mut report: impl FnMut(Timestamp, &Told),
     ) -> Result<(), RouterError> {
         wake_in_time();
-        let mut buffer = vec![0; LARGEST];
+        let mut buffer = vec![0; HEAD + LARGEST];
         let mut reported = self.links.now();
         while !stop.load(Ordering::Relaxed) {
             let now = self.links.now();
@@ -172,7 +183,8 @@ impl Router {
     /// Sends what has crossed a link by now.
     fn advance(&mut self, now: Timestamp) {
         self.links.note_lateness(now);
-        let Self { ports: [servers, clients], links: Links { down, up, spare, .. }, quick_start, told, .. } = self;
+        let Self { ports: [servers, clients], links, quick_start, told, head, .. } = self;
+        let (Links { down, up, spare, .. }, head) = (links, *head);
         let mut send = |port: &Port, packet: Vec<u8>| {
             told.unsent += u64::from(port.write(&packet).is_err());
             spare.push(packet);
@@ -184,14 +196,14 @@ impl Router {
                 if let Some(router) = quick_start {
                     router.on_departure(at, departure.size, departure.flow);
                 }
-                *marked += u64::from(mark_if_told(departure, packet));
+                *marked += u64::from(mark_if_told(departure, &mut packet[head..]));
             },
             |packet| send(clients, packet),
         );
         let marked = &mut told.up.marked;
         up.advance_telling(
             now,
-            |_, departure, packet| *marked += u64::from(mark_if_told(departure, packet)),
+            |_, departure, packet| *marked += u64::from(mark_if_told(departure, &mut packet[head..])),
             |packet| send(servers, packet),
         );
     }
@@ -216,23 +228,49 @@ impl Router {
                 let Some(length) = self.ports[side].read(buffer).map_err(gone)? else { break };
                 let now = self.links.now();
                 self.advance(now);
-                self.take(side == 0, &mut buffer[..length], now);
+                self.receive(side == 0, &mut buffer[..length], now);
             }
         }
         Ok(())
     }
 
+    /// Something has come in.
+    fn receive(&mut self, is_down: bool, bytes: &mut [u8], now: Timestamp) {
+        if self.head == 0 {
+            self.take(is_down, bytes, now);
+            return;
+        }
+        match Carried::of(bytes) {
+            Carried::Packet => self.take(is_down, bytes, now),
+            Carried::Segments => {
+                let mut knife = std::mem::take(&mut self.knife);
+                let count = knife.cut(bytes).map(|segment| self.take(is_down, segment, now)).count();
+                self.knife = knife;
+                self.direction(is_down).malformed += u64::from(count == 0);
+            }
+            Carried::Neighbour => {
+                let is_sent = self.ports[usize::from(is_down)].write(bytes).is_ok();
+                self.told.unsent += u64::from(!is_sent);
+            }
+            Carried::Nothing => {}
+            Carried::Other => self.direction(is_down).foreign += 1,
+        }
+    }
+
+    fn direction(&mut self, is_down: bool) -> &mut Direction {
+        if is_down { &mut self.told.down } else { &mut self.told.up }
+    }
+
     /// Puts a packet on a link.
     fn take(&mut self, is_down: bool, bytes: &mut [u8], now: Timestamp) {
-        let direction = if is_down { &mut self.told.down } else { &mut self.told.up };
-        let packet = match Packet::read(bytes) {
+        let packet = match Packet::read(&bytes[self.head..]) {
             Ok(packet) => packet,
             Err(Unusable::Foreign) => {
-                direction.foreign += 1;
+                self.direction(is_down).foreign += 1;
                 return;
             }
             Err(Unusable::Malformed) => {
-                direction.malformed += 1;
+                self.direction(is_down).malformed += 1;
                 return;
             }
         };
@@ -240,14 +278,15 @@ impl Router {
             self.told.refused += 1;
             return;
         }
-        let bytes = &mut bytes[..packet.length];
+        let bytes = &mut bytes[..self.head + packet.length];
+        let in_ip = &mut bytes[self.head..];
         if let Some(router) = self.quick_start.as_mut().filter(|_| is_down)
-            && let Some((options, ttl)) = packet.options(bytes)
+            && let Some((options, ttl)) = packet.options(in_ip)
         {
             match router.on_datagram(now, packet.flow, options, Some(ttl), &mut self.told.quick_start) {
                 Fate::Plain => {}
-                Fate::Without => packet.remove_option(bytes),
-                Fate::With(rewritten) => packet.write_option(bytes, rewritten.option, rewritten.ttl),
+                Fate::Without => packet.remove_option(in_ip),
+                Fate::With(rewritten) => packet.write_option(in_ip, rewritten.option, rewritten.ttl),
                 Fate::Drop => return,
             }
         }

@@ -67,6 +67,14 @@ impl Drop for Namespace {
 /// A router's process, which ends when it is dropped.
 struct Router(Child);
 
+impl Router {
+    fn stderr(&mut self) -> String {
+        let mut told = String::new();
+        self.0.stderr.take().unwrap().read_to_string(&mut told).unwrap();
+        told
+    }
+}
+
 impl Drop for Router {
     fn drop(&mut self) {
         drop(self.0.kill());
@@ -74,52 +82,88 @@ impl Drop for Router {
     }
 }
 
+/// Names that no other test has, of devices and of the namespaces where they are.
+fn devices() -> [String; 2] {
+    let number = format!("{}-{}", std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
+    ["s", "c"].map(|side| format!("fs{number}{side}"))
+}
+
+/// Starts a router and waits until it says that it is there.
+fn started(mut program: Program, ports: &[String; 2], options: &[&str]) -> (Router, BufReader<ChildStdout>) {
+    program.args(["router", "--json", "--port", &ports[0], "--port", &ports[1]]).args(options);
+    let mut child = program.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    let mut router = Router(child);
+    let mut line = String::new();
+    stdout.read_line(&mut line).unwrap();
+    let said: Value = serde_json::from_str(&line).unwrap_or_else(|_| panic!("no router: {line}{}", router.stderr()));
+    assert_eq!((&said["servers"], &said["clients"]), (&ports[0].as_str().into(), &ports[1].as_str().into()));
+    (router, stdout)
+}
+
 /// The two sides of a router.
 pub(crate) struct Sides {
     router: Router,
     stdout: BufReader<ChildStdout>,
+    _between: Option<Namespace>,
     namespaces: [Namespace; 2],
     devices: [String; 2],
 }
 
 impl Sides {
-    /// Starts a router with these options and gives its devices addresses, 10.9.0.1 and fd09::1 to that of servers.
+    /// Starts a router with these options between TUN devices, which get addresses: 10.9.0.1 and fd09::1 is that of
+    /// servers.
     pub(crate) fn new(options: &[&str]) -> Self {
-        let number = format!("{}-{}", std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
-        let devices = ["s", "c"].map(|side| format!("fs{number}{side}"));
-        let mut child = Program::new(assert_cmd::cargo::cargo_bin("flowstart"))
-            .args(["router", "--json", "--port", &format!("tun:{}", devices[0]), "--port"])
-            .arg(format!("tun:{}", devices[1]))
-            .args(options)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let stdout = BufReader::new(child.stdout.take().unwrap());
-        let router = Router(child);
+        Self::between_devices(options).with_addresses()
+    }
+
+    /// As [`Sides::new`], without IPv6 and so without its search for routers and neighbours: all packets are the test's.
+    pub(crate) fn over_ipv4(options: &[&str]) -> Self {
+        let sides = Self::between_devices(options);
+        for namespace in &sides.namespaces {
+            within(&namespace.0, || std::fs::write("/proc/sys/net/ipv6/conf/all/disable_ipv6", "1").unwrap());
+        }
+        sides.with_addresses()
+    }
+
+    fn between_devices(options: &[&str]) -> Self {
+        let devices = devices();
+        let program = Program::new(assert_cmd::cargo::cargo_bin("flowstart"));
+        let ports = devices.each_ref().map(|device| format!("tun:{device}"));
+        let (router, stdout) = started(program, &ports, options);
         let namespaces = devices.each_ref().map(|device| Namespace::new(device));
-        let mut sides = Self { router, stdout, namespaces, devices };
-        assert_eq!(sides.line()["servers"], format!("tun:{}", sides.devices[0]));
-        for (number, device) in (1..).zip(&sides.devices) {
+        for device in &devices {
             ip(&["link", "set", device, "netns", device]);
+        }
+        Self { router, stdout, _between: None, namespaces, devices }
+    }
+
+    /// As [`Sides::new`], in a third namespace that has interfaces to both.
+    pub(crate) fn between_interfaces(options: &[&str]) -> Self {
+        let devices = devices();
+        let namespaces = devices.each_ref().map(|device| Namespace::new(device));
+        let ports = devices.each_ref().map(|device| format!("{device}r"));
+        let between = Namespace::new(&ports[0]);
+        for (device, port) in devices.iter().zip(&ports) {
+            let peer = ["peer", "name", port, "netns", &ports[0]];
+            ip(&[&["link", "add", device, "netns", device, "type", "veth"][..], &peer].concat());
+            ip(&["-n", &ports[0], "link", "set", port, "up"]);
+        }
+        let mut program = Program::new("ip");
+        program.args(["netns", "exec", &ports[0]]).arg(assert_cmd::cargo::cargo_bin("flowstart"));
+        let (router, stdout) = started(program, &ports, options);
+        Self { router, stdout, _between: Some(between), namespaces, devices }.with_addresses()
+    }
+
+    fn with_addresses(self) -> Self {
+        for (number, device) in (1..).zip(&self.devices) {
             ip(&["-n", device, "address", "add", &format!("10.9.0.{number}/24"), "dev", device]);
-            ip(&["-n", device, "address", "add", &format!("fd09::{number}/64"), "dev", device, "nodad"]);
+            // It cannot be given where there is no IPv6.
+            let ipv6 = ["address", "add", &format!("fd09::{number}/64"), "dev", device, "nodad"];
+            drop(Program::new("ip").args(["-n", device]).args(ipv6).output());
             ip(&["-n", device, "link", "set", device, "up"]);
         }
-        sides
-    }
-
-    /// The next line that the router says.
-    fn line(&mut self) -> Value {
-        let mut line = String::new();
-        self.stdout.read_line(&mut line).unwrap();
-        serde_json::from_str(&line).unwrap_or_else(|_| panic!("no router: {line}{}", self.stderr()))
-    }
-
-    fn stderr(&mut self) -> String {
-        let mut told = String::new();
-        self.router.0.stderr.take().unwrap().read_to_string(&mut told).unwrap();
-        told
+        self
     }
 
     /// Does this on the side of servers.
@@ -130,13 +174,6 @@ impl Sides {
     /// Does this on the side of clients.
     pub(crate) fn of_clients<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> T {
         within(&self.namespaces[1].0, work)
-    }
-
-    /// Leaves no packets but those of the test: with IPv6 a host looks for its neighbours.
-    pub(crate) fn without_ipv6(&self) {
-        for namespace in &self.namespaces {
-            within(&namespace.0, || std::fs::write("/proc/sys/net/ipv6/conf/all/disable_ipv6", "1").unwrap());
-        }
     }
 
     /// The names of the namespaces, which are those of the devices.
@@ -156,7 +193,7 @@ impl Sides {
     /// Waits for its end; what it said on stderr.
     pub(crate) fn wait(&mut self) -> (ExitStatus, String) {
         let status = self.router.0.wait().unwrap();
-        (status, self.stderr())
+        (status, self.router.stderr())
     }
 
     /// Ends the router in order: what it said every now and then, and at the end.

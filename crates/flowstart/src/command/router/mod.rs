@@ -25,17 +25,19 @@ Examples:
   ip netns exec here ping 10.9.0.1
 
 The router is a wire between two interfaces that is as slow as a link of the lab: whatever comes in at one port leaves \
-at the other. It has no address and is no hop; give both interfaces addresses of one network. What comes from the \
-first --port, the side of servers, crosses the link with its AQM; what comes from the second, that of clients, crosses \
-the way back (up_rate, up_buffer). Both are the links of compare and run, in real time; `flowstart list links` and \
-`list link-options` say what there is. tun:NAME makes a TUN device, which is gone when the router ends and may move to \
-another network namespace meanwhile; existing interfaces are not taken yet. A packet counts with the length that its \
-header of IP says, without anything around it, as with relay. An AQM that marks writes CE into packets whose transport \
-understands ECN. Where flows have queues of their own, a flow is one of addresses, protocol and ports. Packets that \
-are neither IPv4 nor IPv6, or malformed, are counted and dropped. With quick_start=target, or another of these keys, \
-the link to clients has a router that approves rates in the option of Quick-Start (RFC 4782, IPv4), as in the lab. \
-Hosts are the real ones, so keys about hosts and hints are refused. SIGINT and SIGTERM end the router, which then says \
-what it counted. It takes Linux and root (CAP_NET_ADMIN).")]
+at the other. It has no address and is no hop; give the two ends addresses of one network. What comes from the first \
+--port, the side of servers, crosses the link with its AQM; what comes from the second, that of clients, crosses the \
+way back (up_rate, up_buffer). Both are the links of compare and run, in real time; `flowstart list links` and `list \
+link-options` say what there is. Ports are two TUN devices or two interfaces that exist. tun:NAME makes a TUN device, \
+which is gone when the router ends and may move to another network namespace meanwhile. At an interface everything \
+that comes in is taken, so it should have no address; ARP passes beside the link, tags of VLANs are lost, and packets \
+that offloads have left whole are cut before the link. A packet counts with the length that its header of IP says, \
+without anything around it, as with relay. An AQM that marks writes CE into packets whose transport understands ECN. \
+Where flows have queues of their own, a flow is one of addresses, protocol and ports. Packets that are neither IPv4 nor \
+IPv6, or malformed, are counted and dropped. With quick_start=target, or another of these keys, the link to clients \
+has a router that approves rates in the option of Quick-Start (RFC 4782, IPv4), as in the lab. Hosts are the real \
+ones, so keys about hosts and hints are refused. SIGINT and SIGTERM end the router, which then says what it counted. \
+It takes Linux and root (CAP_NET_ADMIN, and CAP_NET_RAW for interfaces).")]
 pub(crate) struct Arguments {
     /// The link: a preset, a preset with keys, or keys (list links, list link-options).
     #[arg(long)]
@@ -43,8 +45,8 @@ pub(crate) struct Arguments {
     /// The queue discipline of the link to clients (list aqms).
     #[arg(long, default_value = "taildrop")]
     aqm: String,
-    /// The interface of servers first, that of clients second: tun:NAME makes a TUN device.
-    #[arg(long = "port", required = true, value_name = "PORT")]
+    /// The side of servers first, that of clients second: tun:NAME, a TUN device that is made, or INTERFACE, twice.
+    #[arg(long = "port", required = true, num_args = 1.., value_name = "PORT")]
     ports: Vec<String>,
     /// Seed of loss, jitter and of the queue's random numbers.
     #[arg(long, default_value_t = 1)]
