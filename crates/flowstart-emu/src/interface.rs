@@ -12,6 +12,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use nix::errno::Errno;
 use nix::ifaddrs::getifaddrs;
 use nix::libc;
+use nix::net::if_::if_nametoindex;
 use nix::sys::socket::{
     AddressFamily, LinkAddr, MsgFlags, SockFlag, SockProtocol, SockType, bind, recvfrom, send, setsockopt, socket,
     sockopt::RcvBufForce, sockopt::SndBufForce,
@@ -106,6 +107,7 @@ impl Carried {
 #[derive(Debug)]
 pub(crate) struct Interface {
     socket: OwnedFd,
+    name: String,
     index: usize,
 }
 
@@ -133,7 +135,7 @@ impl Interface {
         // The system may allow less.
         let _ = setsockopt(&socket, RcvBufForce, &SOCKET_BUFFER);
         let _ = setsockopt(&socket, SndBufForce, &SOCKET_BUFFER);
-        Ok(Some(Self { socket, index }))
+        Ok(Some(Self { socket, name: name.to_owned(), index }))
     }
 
     /// Takes the next frame, behind its [`OFFLOADS`] bytes; `None`: there is none for now.
@@ -148,10 +150,15 @@ impl Interface {
                 }
                 Ok(Some(length))
             }
-            // It is down, and may come up again.
-            Err(Errno::EAGAIN | Errno::EINTR | Errno::ENETDOWN) => Ok(None),
+            Err(Errno::EAGAIN | Errno::EINTR) => Ok(None),
+            // It is down and may come up again, or it is gone.
+            Err(Errno::ENETDOWN) if self.is_there() => Ok(None),
             Err(errno) => Err(errno.into()),
         }
+    }
+
+    fn is_there(&self) -> bool {
+        if_nametoindex(self.name.as_str()).is_ok_and(|index| usize::try_from(index) == Ok(self.index))
     }
 
     /// Sends a frame that stands behind its [`OFFLOADS`] bytes.
@@ -281,7 +288,8 @@ mod tests {
     proptest! {
         #[test]
         fn nothing_that_is_to_be_cut_is_a_panic(
-            place in 0_usize..64, byte in any::<u8>(), other in 0_usize..10, second in any::<u8>(), length in 0_usize..200,
+            place in 0_usize..64, byte in any::<u8>(), other in 0_usize..10, second in any::<u8>(),
+            length in 0_usize..200,
         ) {
             let mut knife = Knife::new();
             let mut frame = unsegmented(150);

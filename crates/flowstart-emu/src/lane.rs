@@ -35,8 +35,8 @@ impl<T> Lane<T> {
     }
 
     /// A packet of `size` bytes arrives now. Call [`Lane::advance`] with this time before. Packets that are dropped for
-    /// it, it may be one of them, are freed. Only a packet whose `ecn` says that its transport understands marks may get
-    /// one, of which [`Lane::advance_telling`] tells.
+    /// it, it may be one of them, are freed. Only a packet whose `ecn` says that its transport understands marks may
+    /// get one, of which [`Lane::advance_telling`] tells.
     pub fn enqueue(&mut self, now: Timestamp, packet: T, size: u32, flow: u32, ecn: EcnCodepoint) {
         let place = self.packets.insert((packet, size));
         self.held += u64::from(size);
@@ -125,8 +125,8 @@ impl<T> Lane<T> {
         self.packets.len()
     }
 
-    /// How many packets wait in the queue of a lane that has one ([`Lane::with_queue`]), and their bytes; the one that is
-    /// being sent does not wait.
+    /// How many packets wait in the queue of a lane that has one ([`Lane::with_queue`]), and their bytes; the one that
+    /// is being sent does not wait.
     pub fn waiting(&mut self) -> (usize, Bytes) {
         (self.link.waiting(), self.link.waiting_bytes())
     }

@@ -377,7 +377,8 @@ mod tests {
         #[test]
         fn nothing_that_arrives_is_a_panic(
             first in prop::sample::select(vec![0x45_u8, 0x4f, 0x46, 0x60, 0x00]),
-            rest in prop::collection::vec(any::<u8>(), 0..200), is_repaired in any::<bool>(), option in any::<[u8; 8]>(),
+            rest in prop::collection::vec(any::<u8>(), 0..200), is_repaired in any::<bool>(),
+            option in any::<[u8; 8]>(),
         ) {
             let mut bytes = [&[first][..], &rest].concat();
             if is_repaired && bytes.len() >= 60 {

@@ -1,8 +1,8 @@
 //! Where a router's packets come from and go to.
 //!
-//! A TUN device is a network interface whose packets a program reads and writes. It is there as long as the router holds
-//! it, also if it has moved to another network namespace, and it has neither Ethernet nor offloads: each read is one
-//! packet of IP, as it would leave for a wire. Interfaces that exist are in `interface.rs`.
+//! A TUN device is a network interface whose packets a program reads and writes. It is there as long as the router
+//! holds it, also if it has moved to another network namespace, and it has neither Ethernet nor offloads: each read is
+//! one packet of IP, as it would leave for a wire. Interfaces that exist are in `interface.rs`.
 
 use std::fmt;
 use std::io;

@@ -344,7 +344,7 @@ impl Relay {
                 });
                 match fate {
                     None | Some(Fate::Plain | Fate::Without) => {
-                        self.take(true, &buffer[..length], None, address, flow, now)
+                        self.take(true, &buffer[..length], None, address, flow, now);
                     }
                     Some(Fate::With(header)) => self.take(true, &buffer[..length], Some(header), address, flow, now),
                     Some(Fate::Drop) => {}

@@ -3,8 +3,8 @@
 //! The router has no address and takes no hop away: what comes in at one port leaves at the other as it was, at the
 //! time that the link says. It changes a packet in two ways: the queue's mark becomes CE in its header, and a
 //! Quick-Start router at the link to clients writes its option ([`crate::quick_start`]) in place, with a TTL that is
-//! one lower. An option that cannot be read stays. Between interfaces that have Ethernet it passes frames; those of ARP,
-//! by which hosts find each other, pass beside the link.
+//! one lower. An option that cannot be read stays. Between interfaces that have Ethernet it passes frames; those of
+//! ARP, by which hosts find each other, pass beside the link.
 //!
 //! A packet counts on the link with the bytes that its header of IP says, as a relay's datagrams do. Packets of a flow
 //! (addresses, protocol and ports) share a queue where flows have queues of their own.
@@ -75,6 +75,8 @@ pub struct Direction {
     pub foreign: u64,
     /// Packets that are cut off, have a length that they cannot have, or a wrong checksum of the header.
     pub malformed: u64,
+    /// Packets that offloads had left whole, and that were cut into segments.
+    pub segmented: u64,
     /// Packets that wait now, and their bytes.
     pub waiting: (usize, Bytes),
 }
@@ -246,7 +248,8 @@ impl Router {
                 let mut knife = std::mem::take(&mut self.knife);
                 let count = knife.cut(bytes).map(|segment| self.take(is_down, segment, now)).count();
                 self.knife = knife;
-                self.direction(is_down).malformed += u64::from(count == 0);
+                let direction = self.direction(is_down);
+                *if count == 0 { &mut direction.malformed } else { &mut direction.segmented } += 1;
             }
             Carried::Neighbour => {
                 let is_sent = self.ports[usize::from(is_down)].write(bytes).is_ok();

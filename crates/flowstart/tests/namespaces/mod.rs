@@ -111,13 +111,13 @@ pub(crate) struct Sides {
 }
 
 impl Sides {
-    /// Starts a router with these options between TUN devices, which get addresses: 10.9.0.1 and fd09::1 is that of
+    /// Starts a router with these options between TUN devices, which get addresses: `10.9.0.1` and `fd09::1` are those of
     /// servers.
     pub(crate) fn new(options: &[&str]) -> Self {
         Self::between_devices(options).with_addresses()
     }
 
-    /// As [`Sides::new`], without IPv6 and so without its search for routers and neighbours: all packets are the test's.
+    /// As [`Sides::new`], without IPv6 and so without its search for neighbours: all packets are those of the test.
     pub(crate) fn over_ipv4(options: &[&str]) -> Self {
         let sides = Self::between_devices(options);
         for namespace in &sides.namespaces {

@@ -150,7 +150,7 @@ fn in_words(told: &Told) -> String {
 
 fn as_json(told: &Told) -> Value {
     let of = |direction: &Direction| {
-        let Direction { link, marked, foreign, malformed, .. } = direction;
+        let Direction { link, marked, foreign, malformed, segmented, .. } = direction;
         json!({
             "departed": link.departed,
             "departed_bytes": link.departed_bytes,
@@ -159,6 +159,7 @@ fn as_json(told: &Told) -> Value {
             "lost": link.lost,
             "foreign": foreign,
             "malformed": malformed,
+            "segmented": segmented,
             "max_waiting": link.max_waiting,
             "max_delay_ms": link.max_delay.as_millis_f64(),
         })
