@@ -5,8 +5,9 @@
 //! alike. A packet that is still to be cut into segments is cut here, so each counts on the link by itself, and leaves
 //! as it would have left for a wire: offloads may stay on.
 
+use std::cell::Cell;
 use std::fmt;
-use std::io;
+use std::io::{self, IoSliceMut};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use nix::errno::Errno;
@@ -14,8 +15,8 @@ use nix::ifaddrs::getifaddrs;
 use nix::libc;
 use nix::net::if_::if_nametoindex;
 use nix::sys::socket::{
-    AddressFamily, LinkAddr, MsgFlags, SockFlag, SockProtocol, SockType, bind, recvfrom, send, setsockopt, socket,
-    sockopt::RcvBufForce, sockopt::SndBufForce,
+    AddressFamily, ControlMessageOwned, LinkAddr, MsgFlags, SockFlag, SockProtocol, SockType, bind, recvmsg, send,
+    setsockopt, socket, sockopt::RcvBufForce, sockopt::SndBufForce,
 };
 use nix::{setsockopt_impl, sockopt_impl};
 use tun_rs::{VirtioNetHdr, gso_split};
@@ -31,6 +32,7 @@ pub(crate) const HEAD: usize = OFFLOADS + ETHERNET;
 const IPV4: [u8; 2] = [0x08, 0x00];
 const ARP: [u8; 2] = [0x08, 0x06];
 const IPV6: [u8; 2] = [0x86, 0xdd];
+const VLAN: [u8; 2] = [0x81, 0x00];
 
 /// `VIRTIO_NET_HDR_F_NEEDS_CSUM`: the checksum is still to be computed.
 const UNSUMMED: u8 = 1;
@@ -39,6 +41,8 @@ const WITH_CWR: u8 = 0x80;
 /// Most segments of a packet, and the longest.
 const SEGMENTS: usize = 256;
 const LONGEST: usize = 10_240;
+/// Bytes for what the kernel says beside a frame (`struct tpacket_auxdata`): 40.
+const CONTROL: usize = 64;
 /// Buffers of the socket: what arrives while this host does something else.
 const SOCKET_BUFFER: usize = 16 << 20;
 
@@ -48,6 +52,14 @@ sockopt_impl!(
     SetOnly,
     libc::SOL_PACKET,
     libc::PACKET_VNET_HDR,
+    bool
+);
+sockopt_impl!(
+    /// Says what it has taken away from a frame.
+    ShowAuxiliary,
+    SetOnly,
+    libc::SOL_PACKET,
+    libc::PACKET_AUXDATA,
     bool
 );
 sockopt_impl!(
@@ -109,6 +121,8 @@ pub(crate) struct Interface {
     socket: OwnedFd,
     name: String,
     index: usize,
+    /// Whether it went down since the last frame. The kernel tells that once, and not that it is gone afterwards.
+    went_down: Cell<bool>,
 }
 
 impl Interface {
@@ -121,6 +135,7 @@ impl Interface {
         let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
         let socket = socket(AddressFamily::Packet, SockType::Raw, flags, SockProtocol::EthAll)?;
         setsockopt(&socket, ShowOffloads, &true)?;
+        setsockopt(&socket, ShowAuxiliary, &true)?;
         setsockopt(&socket, IgnoreOutgoing, &true)?;
         // The address has no protocol, so it stays that of the socket.
         bind(socket.as_raw_fd(), &address)?;
@@ -135,26 +150,41 @@ impl Interface {
         // The system may allow less.
         let _ = setsockopt(&socket, RcvBufForce, &SOCKET_BUFFER);
         let _ = setsockopt(&socket, SndBufForce, &SOCKET_BUFFER);
-        Ok(Some(Self { socket, name: name.to_owned(), index }))
+        Ok(Some(Self { socket, name: name.to_owned(), index, went_down: Cell::new(false) }))
     }
 
     /// Takes the next frame, behind its [`OFFLOADS`] bytes; `None`: there is none for now.
     pub(crate) fn read(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
-        match recvfrom::<LinkAddr>(self.socket.as_raw_fd(), buffer) {
+        let (mut control, mut parts) = ([0; CONTROL], [IoSliceMut::new(buffer)]);
+        let received = recvmsg::<LinkAddr>(self.socket.as_raw_fd(), &mut parts, Some(&mut control), MsgFlags::empty());
+        let (length, is_tagged) = match received {
             // Frames of other interfaces came before the socket was bound to this one.
-            Ok((_, from)) if from.is_some_and(|from| from.ifindex() != self.index) => Ok(Some(0)),
-            Ok((length, _)) => {
-                // The length of headers is a hint, and one that is refused where a frame's filling was cut away.
-                if let Some(hint) = buffer.get_mut(2..4) {
-                    hint.fill(0);
-                }
-                Ok(Some(length))
+            Ok(came) if came.address.is_some_and(|from| from.ifindex() != self.index) => return Ok(Some(0)),
+            Ok(came) => (came.bytes, came.cmsgs()?.any(|message| tells_of_a_tag(&message))),
+            Err(Errno::EAGAIN | Errno::EINTR) if !self.went_down.get() => return Ok(None),
+            // It may come up again, or it is gone.
+            Err(Errno::EAGAIN | Errno::EINTR | Errno::ENETDOWN) if self.is_there() => {
+                self.went_down.set(true);
+                return Ok(None);
             }
-            Err(Errno::EAGAIN | Errno::EINTR) => Ok(None),
-            // It is down and may come up again, or it is gone.
-            Err(Errno::ENETDOWN) if self.is_there() => Ok(None),
-            Err(errno) => Err(errno.into()),
+            Err(Errno::EAGAIN | Errno::EINTR) => return Err(Errno::ENETDOWN.into()),
+            Err(errno) => return Err(errno.into()),
+        };
+        self.went_down.set(false);
+        if length >= HEAD {
+            // The length of headers is a hint, and one that is refused where a frame's filling was cut away.
+            buffer[2..4].fill(0);
+            if is_tagged {
+                // As on the wire: the kernel has taken the tag away.
+                buffer[HEAD - 2..HEAD].copy_from_slice(&VLAN);
+            }
         }
+        Ok(Some(length))
+    }
+
+    /// Whether it has to be read to find out that it is gone.
+    pub(crate) fn may_be_gone(&self) -> bool {
+        self.went_down.get()
     }
 
     fn is_there(&self) -> bool {
@@ -166,6 +196,17 @@ impl Interface {
         send(self.socket.as_raw_fd(), frame, MsgFlags::empty())?;
         Ok(())
     }
+}
+
+/// Whether this says that the frame had the tag of a VLAN.
+fn tells_of_a_tag(message: &ControlMessageOwned) -> bool {
+    let ControlMessageOwned::Unknown(other) = message else { return false };
+    let kind = (other.cmsg_header.cmsg_level, other.cmsg_header.cmsg_type);
+    let Some(status) = other.data_bytes.first_chunk().filter(|_| kind == (libc::SOL_PACKET, libc::PACKET_AUXDATA))
+    else {
+        return false;
+    };
+    u32::from_ne_bytes(*status) & libc::TP_STATUS_VLAN_VALID != 0
 }
 
 impl AsFd for Interface {
@@ -274,12 +315,9 @@ mod tests {
     #[test]
     fn frames_are_told_by_their_kind() {
         let frame = |kind: [u8; 2]| [&[0; HEAD - 2][..], &kind].concat();
-        for (kind, carried) in [
-            (IPV4, Carried::Packet),
-            (IPV6, Carried::Packet),
-            (ARP, Carried::Neighbour),
-            ([0x88, 0xcc], Carried::Other),
-        ] {
+        for (kind, carried) in
+            [(IPV4, Carried::Packet), (IPV6, Carried::Packet), (ARP, Carried::Neighbour), (VLAN, Carried::Other)]
+        {
             assert_eq!(Carried::of(&frame(kind)), carried);
         }
         assert_eq!((Carried::of(&[0; HEAD - 1]), Carried::of(&[])), (Carried::Other, Carried::Nothing));

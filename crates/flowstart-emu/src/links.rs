@@ -107,3 +107,27 @@ pub(crate) fn wait(polled: &mut [PollFd<'_>], patience: StdDuration) -> io::Resu
         Err(errno) => Err(errno.into()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use flowstart_core::aqm::EcnCodepoint;
+    use flowstart_core::units::Rate;
+
+    use super::*;
+
+    #[test]
+    fn memory_is_bounded_whatever_the_links_allow() {
+        let endless = LinkConfig::new(Rate::from_mbit(1), Duration::ZERO);
+        for (size, most) in [(1, MOST_HELD), (60_000, 4267)] {
+            let mut links = Links::new(&endless, &endless, 1);
+            let mut held = 0;
+            while links.have_room() {
+                let lane = if held % 2 == 0 { &mut links.down } else { &mut links.up };
+                lane.enqueue(Timestamp::ZERO, (), size, 0, EcnCodepoint::NotEct);
+                held += 1;
+            }
+            // 4266 packets of 60 kB are 255.96 MB, and the next one is the last.
+            assert_eq!(held, most);
+        }
+    }
+}

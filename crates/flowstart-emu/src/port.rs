@@ -151,6 +151,11 @@ impl Port {
         }
     }
 
+    /// Whether it has to be read to find out that it is no more.
+    pub(crate) fn may_be_gone(&self) -> bool {
+        matches!(self, Self::Interface(interface) if interface.may_be_gone())
+    }
+
     /// Sends a packet.
     ///
     /// # Errors

@@ -215,7 +215,8 @@ impl Router {
         let patience = self.links.patience();
         let mut polled = self.ports.each_ref().map(|port| PollFd::new(port.as_fd(), PollFlags::POLLIN));
         wait(&mut polled, patience).map_err(RouterError::Wait)?;
-        self.ready = polled.map(|polled| polled.any() != Some(false));
+        let [servers, clients] = polled.map(|polled| polled.any() != Some(false));
+        self.ready = [servers || self.ports[0].may_be_gone(), clients || self.ports[1].may_be_gone()];
         Ok(())
     }
 

@@ -2,13 +2,17 @@
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command as Program, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
+use std::time::{Duration, Instant};
 
+use nix::ifaddrs::getifaddrs;
 use nix::sched::{CloneFlags, setns};
+use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockType, sendto, socket};
 use serde_json::Value;
 
 /// How many of them this process has made.
@@ -111,8 +115,8 @@ pub(crate) struct Sides {
 }
 
 impl Sides {
-    /// Starts a router with these options between TUN devices, which get addresses: `10.9.0.1` and `fd09::1` are those of
-    /// servers.
+    /// Starts a router with these options between TUN devices, which get addresses: `10.9.0.1` and `fd09::1` are those
+    /// of servers.
     pub(crate) fn new(options: &[&str]) -> Self {
         Self::between_devices(options).with_addresses()
     }
@@ -176,6 +180,19 @@ impl Sides {
         within(&self.namespaces[1].0, work)
     }
 
+    /// Sends these frames from the side of servers, as they are.
+    pub(crate) fn send_frames(&self, frames: Vec<Vec<u8>>) {
+        let device = self.devices[0].clone();
+        self.of_servers(move || {
+            let mut found = getifaddrs().unwrap().filter(|interface| interface.interface_name == device);
+            let address = found.find_map(|interface| interface.address?.as_link_addr().copied()).unwrap();
+            let socket = socket(AddressFamily::Packet, SockType::Raw, SockFlag::empty(), None).unwrap();
+            for frame in frames {
+                sendto(socket.as_raw_fd(), &frame, &address, MsgFlags::empty()).unwrap();
+            }
+        });
+    }
+
     /// The names of the namespaces, which are those of the devices.
     pub(crate) fn devices(&self) -> [String; 2] {
         self.devices.clone()
@@ -192,7 +209,14 @@ impl Sides {
 
     /// Waits for its end; what it said on stderr.
     pub(crate) fn wait(&mut self) -> (ExitStatus, String) {
-        let status = self.router.0.wait().unwrap();
+        let began = Instant::now();
+        let status = loop {
+            match self.router.0.try_wait().unwrap() {
+                Some(status) => break status,
+                None => thread::sleep(Duration::from_millis(10)),
+            }
+            assert!(began.elapsed() < Duration::from_secs(20), "the router does not end");
+        };
         (status, self.router.stderr())
     }
 

@@ -30,14 +30,14 @@ at the other. It has no address and is no hop; give the two ends addresses of on
 way back (up_rate, up_buffer). Both are the links of compare and run, in real time; `flowstart list links` and `list \
 link-options` say what there is. Ports are two TUN devices or two interfaces that exist. tun:NAME makes a TUN device, \
 which is gone when the router ends and may move to another network namespace meanwhile. At an interface everything \
-that comes in is taken, so it should have no address; ARP passes beside the link, tags of VLANs are lost, and packets \
-that offloads have left whole are cut before the link. A packet counts with the length that its header of IP says, \
-without anything around it, as with relay. An AQM that marks writes CE into packets whose transport understands ECN. \
-Where flows have queues of their own, a flow is one of addresses, protocol and ports. Packets that are neither IPv4 \
-nor IPv6, or malformed, are counted and dropped. With quick_start=target, or another of these keys, the link to clients \
-has a router that approves rates in the option of Quick-Start (RFC 4782, IPv4), as in the lab. Hosts are the real \
-ones, so keys about hosts and hints are refused. SIGINT and SIGTERM end the router, which then says what it counted. \
-It takes Linux and root (CAP_NET_ADMIN, and CAP_NET_RAW for interfaces).")]
+that comes in is taken, so it should have no address; ARP passes beside the link, and packets that offloads have left \
+whole are cut before the link. A packet counts with the length that its header of IP says, without anything around it, \
+as with relay. An AQM that marks writes CE into packets whose transport understands ECN. Where flows have queues of \
+their own, a flow is one of addresses, protocol and ports. Packets that are neither IPv4 nor IPv6, frames with tags of \
+VLANs and what is malformed are counted and dropped. With quick_start=target, or another of these keys, the link to \
+clients has a router that approves rates in the option of Quick-Start (RFC 4782, IPv4), as in the lab. Hosts are the \
+real ones, so keys about hosts and hints are refused. SIGINT and SIGTERM end the router, which then says what it \
+counted. It takes Linux and root (CAP_NET_ADMIN, and CAP_NET_RAW for interfaces).")]
 pub(crate) struct Arguments {
     /// The link: a preset, a preset with keys, or keys (list links, list link-options).
     #[arg(long)]
