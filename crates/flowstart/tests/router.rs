@@ -7,7 +7,7 @@
 
 mod namespaces;
 
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -42,11 +42,21 @@ fn udp(sides: &Sides, servers: &str, clients: &str) -> (UdpSocket, UdpSocket) {
     (server, client)
 }
 
+/// Takes a datagram, also if this process was stopped meanwhile.
+fn receive(socket: &UdpSocket, buffer: &mut [u8]) -> io::Result<usize> {
+    loop {
+        match socket.recv(buffer) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            other => return other,
+        }
+    }
+}
+
 /// When datagrams have come, until none comes for a second.
 fn arrivals(socket: &UdpSocket) -> Vec<(u32, Instant)> {
     let mut buffer = [0; 2000];
     let mut came = Vec::new();
-    while let Ok(length) = socket.recv(&mut buffer) {
+    while let Ok(length) = receive(socket, &mut buffer) {
         assert_eq!(length, FULL);
         came.push((u32::from_be_bytes(buffer[..4].try_into().unwrap()), Instant::now()));
     }
@@ -110,9 +120,9 @@ fn a_way_there_and_back_takes_the_rtt_also_over_ipv6() {
         let took = (0..5).map(|_| {
             let began = Instant::now();
             client.send(b"ping").unwrap();
-            server.recv(&mut buffer).unwrap();
+            receive(&server, &mut buffer).unwrap();
             server.send(b"pong").unwrap();
-            client.recv(&mut buffer).unwrap();
+            receive(&client, &mut buffer).unwrap();
             began.elapsed()
         });
         let shortest = took.min().unwrap();
