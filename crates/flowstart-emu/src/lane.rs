@@ -35,15 +35,16 @@ impl<T> Lane<T> {
     }
 
     /// A packet of `size` bytes arrives now. Call [`Lane::advance`] with this time before. Packets that are dropped for
-    /// it, it may be one of them, are freed. ECN is not marked: the packet counts as one of a transport without it.
-    pub fn enqueue(&mut self, now: Timestamp, packet: T, size: u32, flow: u32) {
+    /// it, it may be one of them, are freed. Only a packet whose `ecn` says that its transport understands marks may
+    /// get one, of which [`Lane::advance_telling`] tells.
+    pub fn enqueue(&mut self, now: Timestamp, packet: T, size: u32, flow: u32, ecn: EcnCodepoint) {
         let place = self.packets.insert((packet, size));
         self.held += u64::from(size);
         let Ok(handle) = u32::try_from(place) else {
             self.free(place);
             return;
         };
-        let wanted = self.link.enqueue(now, handle, size, flow, EcnCodepoint::NotEct);
+        let wanted = self.link.enqueue(now, handle, size, flow, ecn);
         self.want(wanted);
         self.free_dropped();
     }
@@ -59,14 +60,15 @@ impl<T> Lane<T> {
 
     /// Everything up to `now` happens. `deliver` gets the packets that have crossed the link.
     pub fn advance(&mut self, now: Timestamp, deliver: impl FnMut(T)) {
-        self.advance_telling(now, |_, _| {}, deliver);
+        self.advance_telling(now, |_, _, _| {}, deliver);
     }
 
-    /// As [`Lane::advance`]; `leave` hears when which packets have left for the wire.
+    /// As [`Lane::advance`]; `leave` hears when which packets have left for the wire, and may change them, as their ECN
+    /// field has changed.
     pub fn advance_telling(
         &mut self,
         now: Timestamp,
-        mut leave: impl FnMut(Timestamp, &Departure),
+        mut leave: impl FnMut(Timestamp, &Departure, &mut T),
         mut deliver: impl FnMut(T),
     ) {
         while let Some(next) = self.next_event().filter(|next| *next <= now) {
@@ -80,7 +82,9 @@ impl<T> Lane<T> {
                 self.service = None;
                 let (departure, wanted) = self.link.finish_service(next);
                 if let Some(departure) = departure {
-                    leave(next, &departure);
+                    if let Some((packet, _)) = self.packets.get_mut(departure.handle as usize) {
+                        leave(next, &departure, packet);
+                    }
                     if departure.lost {
                         self.free(departure.handle as usize);
                     }
@@ -121,6 +125,12 @@ impl<T> Lane<T> {
         self.packets.len()
     }
 
+    /// How many packets wait in the queue of a lane that has one ([`Lane::with_queue`]), and their bytes; the one that
+    /// is being sent does not wait.
+    pub fn waiting(&mut self) -> (usize, Bytes) {
+        (self.link.waiting(), self.link.waiting_bytes())
+    }
+
     /// What the link has counted.
     pub fn counters(&self) -> &LinkCounters {
         self.link.counters()
@@ -156,7 +166,7 @@ mod tests {
         for (micros, packet) in events {
             lane.advance(at(micros), |packet| out.push(packet));
             if let Some(packet) = packet {
-                lane.enqueue(at(micros), packet, 1500, 0);
+                lane.enqueue(at(micros), packet, 1500, 0, EcnCodepoint::NotEct);
             }
         }
         lane.advance(at(1_000_000_000), |packet| out.push(packet));
@@ -170,9 +180,10 @@ mod tests {
         let mut lane = Lane::new(&config, 1, 0);
         // One is sent, two wait, the fourth is dropped.
         for packet in 0..4 {
-            lane.enqueue(at(0), packet, 1500, 0);
+            lane.enqueue(at(0), packet, 1500, 0, EcnCodepoint::NotEct);
         }
         assert_eq!((lane.held(), lane.packets()), (Bytes::new(4500), 3));
+        assert_eq!(lane.waiting(), (2, Bytes::new(3000)));
         let mut arrived = Vec::new();
         for millis in [20, 21, 22, 23] {
             lane.advance(at(millis * 1000), |packet| arrived.push((millis, packet)));
@@ -180,6 +191,25 @@ mod tests {
         assert_eq!(arrived, [(21, 0), (22, 1), (23, 2)]);
         assert_eq!(lane.counters().dropped, 1);
         assert_eq!(lane.next_event(), None);
+    }
+
+    #[test]
+    fn only_packets_that_understand_marks_are_marked() {
+        let marking = QueueConfig::CoDel(codel::Config { ecn: true, ..codel::Config::default() });
+        let mut lane = Lane::new(&config(marking, 1000), 1, 0);
+        // A queue of 500 ms, of which every second packet understands marks.
+        for packet in 0..500_u64 {
+            let ecn = if packet % 2 == 0 { EcnCodepoint::Ect0 } else { EcnCodepoint::NotEct };
+            lane.enqueue(at(0), (packet, false), 1500, 0, ecn);
+        }
+        let (mut marked, mut plain) = (0, 0);
+        let mark = |_, departure: &Departure, packet: &mut (u64, bool)| packet.1 = departure.ecn == EcnCodepoint::Ce;
+        lane.advance_telling(at(1_000_000), mark, |(packet, is_marked)| {
+            assert!(!is_marked || packet % 2 == 0);
+            *if is_marked { &mut marked } else { &mut plain } += 1;
+        });
+        assert!(marked > 0 && lane.counters().dropped > 0, "{marked} marked, {:?}", lane.counters());
+        assert_eq!(marked + plain + lane.counters().dropped, 500);
     }
 
     proptest! {

@@ -4,13 +4,25 @@
 //! |---|---|
 //! | a link that a host's clock drives | [`lane`] |
 //! | UDP datagrams through a link in each direction (Linux) | [`relay`] |
-//! | the Quick-Start router at a relay's link (Linux) | [`router`] |
+//! | packets of IP through a link in each direction (Linux) | [`router`] |
+//! | where these packets come from and go to (Linux) | [`port`] |
+//! | the Quick-Start router at the link of either (Linux) | [`quick_start`] |
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
 
+#[cfg(target_os = "linux")]
+mod interface;
 pub mod lane;
+#[cfg(target_os = "linux")]
+mod links;
+#[cfg(target_os = "linux")]
+mod packet;
+#[cfg(target_os = "linux")]
+pub mod port;
+#[cfg(target_os = "linux")]
+pub mod quick_start;
 #[cfg(target_os = "linux")]
 pub mod relay;
 #[cfg(target_os = "linux")]

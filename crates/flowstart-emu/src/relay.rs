@@ -1,18 +1,17 @@
 //! UDP datagrams through a link in each direction: clients send to the relay as if it were the server.
 //!
-//! One thread sleeps until a datagram or an event of a lane comes, with the kernel's high-resolution timers. What a
-//! host adds is how late it wakes, usually less than 0.1 ms; [`Told::latest`] says the worst.
+//! What this host adds is how late it wakes; [`Told::latest`] says the worst.
 //!
 //! A relay is the end of the IP packets on either side, so options do not pass it, unless a router at the link to
-//! clients writes them anew ([`crate::router`]).
+//! clients writes them anew ([`crate::quick_start`]).
 
 use std::collections::HashMap;
 use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration as StdDuration, Instant};
 
+use flowstart_core::aqm::EcnCodepoint;
 use flowstart_core::quick_start::nonce::Nonce;
 use flowstart_core::quick_start::rate::RateCode;
 use flowstart_core::quick_start::router as quick_start;
@@ -20,17 +19,14 @@ use flowstart_core::quick_start::wire::{IpOption, IpVersion, LENGTH};
 use flowstart_core::scone::element::{self, Element};
 use flowstart_core::scone::wire::{SconePacket, WireError, lower};
 use flowstart_core::time::{Duration, Timestamp};
-use flowstart_core::units::{Bytes, Rate};
+use flowstart_core::units::Rate;
 use flowstart_datagram::{Header, Unable, ipv4, receive, send, show_headers, try_sending};
 use flowstart_sim::link::{Departure, LinkConfig, LinkCounters};
-use nix::errno::Errno;
-use nix::poll::{PollFd, PollFlags, ppoll};
-use nix::sys::prctl::set_timerslack;
+use nix::poll::{PollFd, PollFlags};
 use nix::sys::socket::{setsockopt, sockopt::RcvBuf, sockopt::SndBuf};
-use nix::sys::time::TimeSpec;
 
-use crate::lane::Lane;
-use crate::router::{Fate, LinkRouter, Options, Rewritten};
+use crate::links::{LARGEST, Links, READ, wait, wake_in_time};
+use crate::quick_start::{Fate, LinkRouter, Options, Rewritten};
 
 /// Clients at a time; datagrams of further ones are dropped.
 const CLIENTS: usize = 1024;
@@ -39,22 +35,12 @@ const CLIENTS: usize = 1024;
 const SILENCE: Duration = Duration::from_millis(120_000);
 /// How often silent clients are looked for.
 const SWEEP: Duration = Duration::from_millis(10_000);
-/// What may be in the relay at a time, whatever the links allow.
-const HELD: Bytes = Bytes::new(256_000_000);
-/// How many datagrams that may be: each takes some 130 bytes, even if it is empty.
-const MOST_HELD: usize = 500_000;
 /// Buffers of the sockets: what arrives while this host does something else.
 const SOCKET_BUFFER: usize = 4 << 20;
-/// Largest datagram.
-const LARGEST: usize = 65_536;
-/// Datagrams that are read from a socket before the lanes are looked at again.
-const READ: usize = 64;
 /// A link that no transfer notices.
 const FASTEST: Rate = Rate::from_mbit(1_000_000);
 /// Bytes of a SCONE packet without connection IDs.
 const SHORTEST: usize = 7;
-/// How long nobody looks at whether the relay is to end.
-const NAP: StdDuration = StdDuration::from_millis(50);
 
 /// A relay's configuration.
 #[derive(Clone, Debug)]
@@ -163,8 +149,7 @@ pub struct Relay {
     socket: UdpSocket,
     address: SocketAddr,
     to: SocketAddr,
-    down: Lane<Datagram>,
-    up: Lane<Datagram>,
+    links: Links<Datagram>,
     /// At the link to clients, and at the one back.
     elements: [Option<Element>; 2],
     /// At the link to clients.
@@ -173,11 +158,8 @@ pub struct Relay {
     flows: u32,
     /// When silent clients were looked for.
     swept: Timestamp,
-    began: Instant,
     /// Clients to whom the server has sent something, and their flows.
     ready: Vec<(SocketAddr, u32)>,
-    /// Buffers to be used again.
-    spare: Vec<Vec<u8>>,
     told: Told,
 }
 
@@ -234,23 +216,21 @@ impl Relay {
             check_router(config)?;
         }
         let socket = bound(config.listen).map_err(unusable)?;
+        let mut links = Links::new(&config.down, &config.up, config.seed);
+        if config.router.is_some() {
+            links.down = links.down.with_queue();
+        }
         Ok(Self {
             address: socket.local_addr().map_err(unusable)?,
             socket,
             to: config.to,
-            down: match config.router {
-                Some(_) => Lane::new(&config.down, config.seed, 0).with_queue(),
-                None => Lane::new(&config.down, config.seed, 0),
-            },
+            links,
             router: config.router.map(|(router, bandwidth)| LinkRouter::new(router, bandwidth, config.seed)),
-            up: Lane::new(&config.up, config.seed, 1),
             elements: [config.down_advice, config.up_advice].map(|config| config.map(Element::new)),
             clients: HashMap::new(),
             flows: 0,
             swept: Timestamp::ZERO,
-            began: Instant::now(),
             ready: Vec::new(),
-            spare: Vec::new(),
             told: Told::default(),
         })
     }
@@ -262,7 +242,9 @@ impl Relay {
 
     /// What happened so far.
     pub fn told(&self) -> Told {
-        Told { down: self.down.counters().clone(), up: self.up.counters().clone(), ..self.told.clone() }
+        let Links { down, up, .. } = &self.links;
+        let latest = self.links.latest();
+        Told { down: down.counters().clone(), up: up.counters().clone(), latest, ..self.told.clone() }
     }
 
     /// Relays until `stop` is set.
@@ -271,20 +253,15 @@ impl Relay {
     ///
     /// [`RelayError::Wait`].
     pub fn run(&mut self, stop: &AtomicBool) -> Result<(), RelayError> {
-        // A timer otherwise fires up to 50 us late, to wake the processor less often.
-        let _ = set_timerslack(1);
+        wake_in_time();
         let mut buffer = vec![0; LARGEST];
         while !stop.load(Ordering::Relaxed) {
-            let now = self.now();
+            let now = self.links.now();
             self.advance(now);
             self.wait()?;
             self.read(&mut buffer);
         }
         Ok(())
-    }
-
-    fn now(&self) -> Timestamp {
-        Timestamp::from_nanos(u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX))
     }
 
     /// Sends what has crossed a link by now, and forgets clients that are silent.
@@ -293,15 +270,13 @@ impl Relay {
             self.swept = now;
             self.clients.retain(|_, client| now.since(client.heard) < SILENCE);
         }
-        if let Some(due) = [self.down.next_event(), self.up.next_event()].into_iter().flatten().min() {
-            self.told.latest = self.told.latest.max(now.since(due));
-        }
-        let Self { socket, down, up, router, clients, spare, told, .. } = self;
+        self.links.note_lateness(now);
+        let Self { socket, links: Links { down, up, spare, .. }, router, clients, told, .. } = self;
         let mut sent = |result: io::Result<()>, bytes: Vec<u8>| {
             told.unsent += u64::from(result.is_err());
             spare.push(bytes);
         };
-        let leave = |at, packet: &Departure| {
+        let leave = |at, packet: &Departure, _: &mut Datagram| {
             if let Some(router) = router {
                 router.on_departure(at, packet.size, packet.flow);
             }
@@ -321,29 +296,23 @@ impl Relay {
 
     /// Waits for a datagram, for the next event, or for a moment.
     fn wait(&mut self) -> Result<(), RelayError> {
-        let next = [self.down.next_event(), self.up.next_event()].into_iter().flatten().min();
-        let left = next.map_or(NAP, |next| StdDuration::from_nanos(next.since(self.now()).as_nanos()).min(NAP));
+        let patience = self.links.patience();
         let Self { socket, clients, ready, .. } = self;
         let sockets = std::iter::once(&*socket).chain(clients.values().map(|client| &client.socket));
         let mut polled: Vec<PollFd<'_>> =
             sockets.map(|socket| PollFd::new(socket.as_fd(), PollFlags::POLLIN)).collect();
         ready.clear();
-        match ppoll(&mut polled, Some(TimeSpec::from_duration(left)), None) {
-            Ok(_) => {
-                let answered = clients.iter().zip(&polled[1..]).filter(|(_, polled)| polled.any() != Some(false));
-                ready.extend(answered.map(|((address, client), _)| (*address, client.flow)));
-                Ok(())
-            }
-            Err(Errno::EINTR) => Ok(()),
-            Err(errno) => Err(RelayError::Wait(errno.into())),
-        }
+        wait(&mut polled, patience).map_err(RelayError::Wait)?;
+        let answered = clients.iter().zip(&polled[1..]).filter(|(_, polled)| polled.any() != Some(false));
+        ready.extend(answered.map(|((address, client), _)| (*address, client.flow)));
+        Ok(())
     }
 
     /// Takes what has arrived.
     fn read(&mut self, buffer: &mut [u8]) {
         for _ in 0..READ {
             let Ok((length, from)) = self.socket.recv_from(buffer) else { break };
-            let now = self.now();
+            let now = self.links.now();
             self.advance(now);
             if let Some(flow) = self.client(from, now) {
                 self.take(false, &buffer[..length], None, from, flow, now);
@@ -368,13 +337,15 @@ impl Relay {
                     Err(error) if error.kind() == ErrorKind::ConnectionRefused => continue,
                     Err(_) => break,
                 };
-                let now = self.now();
+                let now = self.links.now();
                 self.advance(now);
                 let fate = self.router.as_mut().zip(came).map(|(router, came)| {
                     router.on_datagram(now, flow, came.options(), came.ttl, &mut self.told.quick_start)
                 });
                 match fate {
-                    None | Some(Fate::Plain) => self.take(true, &buffer[..length], None, address, flow, now),
+                    None | Some(Fate::Plain | Fate::Without) => {
+                        self.take(true, &buffer[..length], None, address, flow, now);
+                    }
                     Some(Fate::With(header)) => self.take(true, &buffer[..length], Some(header), address, flow, now),
                     Some(Fate::Drop) => {}
                 }
@@ -392,21 +363,18 @@ impl Relay {
         flow: u32,
         now: Timestamp,
     ) {
-        let packets = self.down.packets() + self.up.packets();
-        if packets >= MOST_HELD || self.down.held() + self.up.held() > HELD {
+        if !self.links.have_room() {
             self.told.refused += 1;
             return;
         }
-        let mut bytes = self.spare.pop().unwrap_or_default();
-        bytes.clear();
-        bytes.extend_from_slice(datagram);
+        let mut bytes = self.links.buffer(datagram);
         if let Some(element) = &mut self.elements[usize::from(!is_down)] {
             advise(element, &mut bytes, flow, now, &mut self.told.scone);
         }
         let option = if rewritten.is_some() { LENGTH as u32 } else { 0 };
         let size = datagram.len() as u32 + headers(client) + option;
-        let lane = if is_down { &mut self.down } else { &mut self.up };
-        lane.enqueue(now, Datagram { bytes, client, rewritten }, size, flow);
+        let lane = if is_down { &mut self.links.down } else { &mut self.links.up };
+        lane.enqueue(now, Datagram { bytes, client, rewritten }, size, flow, EcnCodepoint::NotEct);
     }
 
     /// The flow of this client, which gets a socket when it comes.
@@ -433,6 +401,7 @@ impl Relay {
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
+    use std::time::{Duration as StdDuration, Instant};
 
     use flowstart_core::units::Rate;
 

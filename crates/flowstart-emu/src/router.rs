@@ -1,190 +1,311 @@
-//! A Quick-Start router at a relay's link to clients.
+//! Packets of IP through a link in each direction: a wire between two interfaces that is as slow as a link of the lab.
 //!
-//! Reference: RFC 4782, section 3.3. The rule is that of `flowstart-core`, as in the simulator. A datagram with an
-//! option leaves with what the router has made of it, and with a TTL that is one lower, as behind every router.
-//! Datagrams without an option begin anew with the TTL of this host.
+//! The router has no address and takes no hop away: what comes in at one port leaves at the other as it was, at the
+//! time that the link says. It changes a packet in two ways: the queue's mark becomes CE in its header, and a
+//! Quick-Start router at the link to clients writes its option ([`crate::quick_start`]) in place, with a TTL that is
+//! one lower. An option that cannot be read stays. Between interfaces that have Ethernet it passes frames; those of
+//! ARP, by which hosts find each other, pass beside the link.
 //!
-//! Differences: the utilization counts a packet when it has left, not when it begins to leave. Options other than
-//! Quick-Start's are not passed on, and neither is one that cannot be read: what a stranger wrote does not leave with
-//! this host's privileges.
+//! A packet counts on the link with the bytes that its header of IP says, as a relay's datagrams do. Packets of a flow
+//! (addresses, protocol and ports) share a queue where flows have queues of their own.
 
-use flowstart_core::quick_start::router::{Config, Router, Verdict};
-use flowstart_core::quick_start::wire::{IpOption, IpVersion, LENGTH};
-use flowstart_core::rng::Substream;
-use flowstart_core::time::Timestamp;
+use std::io;
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use flowstart_core::aqm::EcnCodepoint;
+use flowstart_core::quick_start::router as quick_start;
+use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
+use flowstart_sim::link::{Departure, LinkConfig, LinkCounters};
+use nix::poll::{PollFd, PollFlags};
 
-/// What a router has seen of options.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Options {
-    /// Rate Requests, of either pass.
-    pub requests: u64,
-    /// Of those, the ones that left with a lower rate, but with one.
-    pub reduced: u64,
-    /// Of those, the ones that left without a rate.
-    pub denied: u64,
-    /// Reports of Approved Rate.
-    pub reports: u64,
-    /// Datagrams whose option was taken away, or that were dropped for it, as the router's configuration says.
-    pub removed: u64,
-    /// Options that cannot be read; their datagrams left without.
-    pub malformed: u64,
-}
+use crate::interface::{Carried, HEAD, Knife};
+use crate::links::{LARGEST, Links, READ, wait, wake_in_time};
+use crate::packet::{Packet, Unusable, mark};
+use crate::port::{Port, PortError, PortName};
+use crate::quick_start::{Fate, LinkRouter, Options};
 
-/// The IP header of a datagram that leaves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Rewritten {
-    pub(crate) option: [u8; LENGTH],
-    pub(crate) ttl: u8,
-}
-
-/// The fate of a datagram.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fate {
-    /// It leaves as every other.
-    Plain,
-    /// It leaves with this header.
-    With(Rewritten),
-    /// It does not leave.
-    Drop,
-}
-
-/// The router.
+/// A router's configuration.
 #[derive(Clone, Debug)]
-pub(crate) struct LinkRouter {
-    router: Router,
-    rng: Substream,
+pub struct Config {
+    /// The port on the side of servers.
+    pub servers: PortName,
+    /// The port on the side of clients.
+    pub clients: PortName,
+    /// The link from servers to clients.
+    pub down: LinkConfig,
+    /// The link from clients to servers.
+    pub up: LinkConfig,
+    /// The Quick-Start router at the link to clients, and the bandwidth that it assumes; `None`: there is none.
+    pub quick_start: Option<(quick_start::Config, Rate)>,
+    /// The seed of the links' random processes.
+    pub seed: u64,
 }
 
-impl LinkRouter {
-    /// A router at a link of this bandwidth.
-    pub(crate) fn new(config: Config, bandwidth: Rate, seed: u64) -> Self {
-        Self { router: Router::new(config, bandwidth), rng: Substream::new(seed, "quick-start router", 0) }
+/// Why a router does not work.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RouterError {
+    /// A port cannot be used.
+    #[error(transparent)]
+    Port(#[from] PortError),
+    /// A port was used, and is no more.
+    #[error("{name} is gone: {cause}")]
+    Gone {
+        /// The port.
+        name: PortName,
+        /// What the system says.
+        #[source]
+        cause: io::Error,
+    },
+    /// The system refuses to wait for packets.
+    #[error("waiting for packets: {0}")]
+    Wait(#[source] io::Error),
+}
+
+/// What happened in one direction.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Direction {
+    /// What the link has counted.
+    pub link: LinkCounters,
+    /// Packets that left with CE and came without.
+    pub marked: u64,
+    /// Packets that are neither of IPv4 nor of IPv6.
+    pub foreign: u64,
+    /// Packets that are cut off, have a length that they cannot have, or a wrong checksum of the header.
+    pub malformed: u64,
+    /// Packets that offloads had left whole, and that were cut into segments.
+    pub segmented: u64,
+    /// Packets that wait now, and their bytes.
+    pub waiting: (usize, Bytes),
+}
+
+/// What happened.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Told {
+    /// Towards clients.
+    pub down: Direction,
+    /// Towards servers.
+    pub up: Direction,
+    /// Packets beyond the memory.
+    pub refused: u64,
+    /// Packets that the system did not take, as for a device that is down.
+    pub unsent: u64,
+    /// What the Quick-Start router did.
+    pub quick_start: Options,
+    /// The longest time by which an event was late.
+    pub latest: Duration,
+}
+
+/// A router whose ports are open.
+#[derive(Debug)]
+pub struct Router {
+    names: [PortName; 2],
+    /// Of servers, and of clients.
+    ports: [Port; 2],
+    /// Bytes that stand before each packet of IP.
+    head: usize,
+    knife: Knife,
+    /// Which of them have a packet.
+    ready: [bool; 2],
+    links: Links<Vec<u8>>,
+    /// At the link to clients.
+    quick_start: Option<LinkRouter>,
+    told: Told,
+}
+
+impl Router {
+    /// Opens the ports.
+    ///
+    /// # Errors
+    ///
+    /// [`RouterError::Port`].
+    pub fn open(config: &Config) -> Result<Self, RouterError> {
+        let names = [config.servers.clone(), config.clients.clone()];
+        let ports = [Port::open(&names[0])?, Port::open(&names[1])?];
+        let [head, other] = ports.each_ref().map(Port::head);
+        if head != other {
+            return Err(PortError::Kinds(config.servers.clone(), config.clients.clone()).into());
+        }
+        let mut links = Links::new(&config.down, &config.up, config.seed);
+        links.down = links.down.with_queue();
+        links.up = links.up.with_queue();
+        Ok(Self {
+            names,
+            ports,
+            head,
+            knife: Knife::new(),
+            ready: [false; 2],
+            links,
+            quick_start: config.quick_start.map(|(router, bandwidth)| LinkRouter::new(router, bandwidth, config.seed)),
+            told: Told::default(),
+        })
     }
 
-    /// A packet has left.
-    pub(crate) fn on_departure(&mut self, now: Timestamp, size: u32, flow: u32) {
-        self.router.on_departure(now, Bytes::new(size.into()), flow.into());
+    /// What happened so far.
+    pub fn told(&mut self) -> Told {
+        let latest = self.links.latest();
+        let Links { down, up, .. } = &mut self.links;
+        let [down, up] = [(down, &self.told.down), (up, &self.told.up)].map(|(lane, told)| Direction {
+            link: lane.counters().clone(),
+            waiting: lane.waiting(),
+            ..told.clone()
+        });
+        Told { down, up, latest, ..self.told.clone() }
     }
 
-    /// A datagram whose header has these options and this TTL arrives.
-    pub(crate) fn on_datagram(
+    /// Routes until `stop` is set; each `every`, `report` hears what happened since the begin.
+    ///
+    /// # Errors
+    ///
+    /// [`RouterError::Gone`] and [`RouterError::Wait`].
+    pub fn run(
         &mut self,
-        now: Timestamp,
-        flow: u32,
-        options: &[u8],
-        ttl: Option<u8>,
-        seen: &mut Options,
-    ) -> Fate {
-        let (option, ttl) = match (IpOption::among(options), ttl) {
-            (Ok(None), _) => return Fate::Plain,
-            (Ok(Some(option)), Some(ttl)) => (option, ttl),
-            (Ok(Some(_)), None) | (Err(_), _) => {
-                seen.malformed += 1;
-                return Fate::Plain;
+        stop: &AtomicBool,
+        every: Option<Duration>,
+        mut report: impl FnMut(Timestamp, &Told),
+    ) -> Result<(), RouterError> {
+        wake_in_time();
+        let mut buffer = vec![0; HEAD + LARGEST];
+        let mut reported = self.links.now();
+        while !stop.load(Ordering::Relaxed) {
+            let now = self.links.now();
+            self.advance(now);
+            if every.is_some_and(|every| now.since(reported) >= every) {
+                reported = now;
+                report(now, &self.told());
             }
-        };
-        // Its time is over (RFC 791, section 3.2).
-        if ttl <= 1 {
-            seen.removed += 1;
-            return Fate::Drop;
+            self.wait()?;
+            self.read(&mut buffer)?;
         }
-        let rate = |option| match option {
-            IpOption::RateRequest { rate, .. } | IpOption::RateConfirmation { rate, .. } => Some(rate.rate()),
-            IpOption::ApprovedRate { .. } => None,
+        Ok(())
+    }
+
+    /// Sends what has crossed a link by now.
+    fn advance(&mut self, now: Timestamp) {
+        self.links.note_lateness(now);
+        let Self { ports: [servers, clients], links, quick_start, told, head, .. } = self;
+        let (Links { down, up, spare, .. }, head) = (links, *head);
+        let mut send = |port: &Port, packet: Vec<u8>| {
+            told.unsent += u64::from(port.write(&packet).is_err());
+            spare.push(packet);
         };
-        let verdict = self.router.on_option(now, flow.into(), option, &mut self.rng);
-        match rate(option) {
-            Some(_) => seen.requests += 1,
-            None => seen.reports += 1,
-        }
-        match verdict {
-            Verdict::Forward(left) => {
-                if let (Some(before), Some(after)) = (rate(option), rate(left)) {
-                    seen.denied += u64::from(after == Rate::ZERO && before > after);
-                    seen.reduced += u64::from(after > Rate::ZERO && before > after);
+        let marked = &mut told.down.marked;
+        down.advance_telling(
+            now,
+            |at, departure, packet| {
+                if let Some(router) = quick_start {
+                    router.on_departure(at, departure.size, departure.flow);
                 }
-                Fate::With(Rewritten { option: left.emit(IpVersion::V4), ttl: ttl - 1 })
+                *marked += u64::from(mark_if_told(departure, &mut packet[head..]));
+            },
+            |packet| send(clients, packet),
+        );
+        let marked = &mut told.up.marked;
+        up.advance_telling(
+            now,
+            |_, departure, packet| *marked += u64::from(mark_if_told(departure, &mut packet[head..])),
+            |packet| send(servers, packet),
+        );
+    }
+
+    /// Waits for a packet, for the next event, or for a moment.
+    fn wait(&mut self) -> Result<(), RouterError> {
+        let patience = self.links.patience();
+        let mut polled = self.ports.each_ref().map(|port| PollFd::new(port.as_fd(), PollFlags::POLLIN));
+        wait(&mut polled, patience).map_err(RouterError::Wait)?;
+        let [servers, clients] = polled.map(|polled| polled.any() != Some(false));
+        self.ready = [servers || self.ports[0].may_be_gone(), clients || self.ports[1].may_be_gone()];
+        Ok(())
+    }
+
+    /// Takes what has arrived.
+    fn read(&mut self, buffer: &mut [u8]) -> Result<(), RouterError> {
+        for side in 0..2 {
+            if !self.ready[side] {
+                continue;
             }
-            Verdict::Delete => {
-                seen.removed += 1;
-                Fate::Plain
-            }
-            Verdict::Drop => {
-                seen.removed += 1;
-                Fate::Drop
+            for _ in 0..READ {
+                let gone = |cause| RouterError::Gone { name: self.names[side].clone(), cause };
+                let Some(length) = self.ports[side].read(buffer).map_err(gone)? else { break };
+                let now = self.links.now();
+                self.advance(now);
+                self.receive(side == 0, &mut buffer[..length], now);
             }
         }
+        Ok(())
+    }
+
+    /// Something has come in.
+    fn receive(&mut self, is_down: bool, bytes: &mut [u8], now: Timestamp) {
+        if self.head == 0 {
+            self.take(is_down, bytes, now);
+            return;
+        }
+        match Carried::of(bytes) {
+            Carried::Packet => self.take(is_down, bytes, now),
+            Carried::Segments => {
+                let mut knife = std::mem::take(&mut self.knife);
+                let count = knife.cut(bytes).map(|segment| self.take(is_down, segment, now)).count();
+                self.knife = knife;
+                let direction = self.direction(is_down);
+                *if count == 0 { &mut direction.malformed } else { &mut direction.segmented } += 1;
+            }
+            Carried::Neighbour => {
+                let is_sent = self.ports[usize::from(is_down)].write(bytes).is_ok();
+                self.told.unsent += u64::from(!is_sent);
+            }
+            Carried::Nothing => {}
+            Carried::Other => self.direction(is_down).foreign += 1,
+        }
+    }
+
+    fn direction(&mut self, is_down: bool) -> &mut Direction {
+        if is_down { &mut self.told.down } else { &mut self.told.up }
+    }
+
+    /// Puts a packet on a link.
+    fn take(&mut self, is_down: bool, bytes: &mut [u8], now: Timestamp) {
+        let packet = match Packet::read(&bytes[self.head..]) {
+            Ok(packet) => packet,
+            Err(Unusable::Foreign) => {
+                self.direction(is_down).foreign += 1;
+                return;
+            }
+            Err(Unusable::Malformed) => {
+                self.direction(is_down).malformed += 1;
+                return;
+            }
+        };
+        if !self.links.have_room() {
+            self.told.refused += 1;
+            return;
+        }
+        let bytes = &mut bytes[..self.head + packet.length];
+        let in_ip = &mut bytes[self.head..];
+        if let Some(router) = self.quick_start.as_mut().filter(|_| is_down)
+            && let Some((options, ttl)) = packet.options(in_ip)
+        {
+            match router.on_datagram(now, packet.flow, options, Some(ttl), &mut self.told.quick_start) {
+                Fate::Plain => {}
+                Fate::Without => packet.remove_option(in_ip),
+                Fate::With(rewritten) => packet.write_option(in_ip, rewritten.option, rewritten.ttl),
+                Fate::Drop => return,
+            }
+        }
+        let held = self.links.buffer(bytes);
+        let lane = if is_down { &mut self.links.down } else { &mut self.links.up };
+        lane.enqueue(now, held, packet.length as u32, packet.flow, packet.ecn);
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use flowstart_core::quick_start::host::{Refusal, Request, respond};
-    use flowstart_core::quick_start::rate::{RateEncoding, Rounding};
-    use flowstart_core::quick_start::router::Behaviour;
-    use flowstart_core::time::Duration;
-
-    use super::*;
-
-    fn request() -> Request {
-        let mut rng = Substream::new(7, "quick-start", 0);
-        Request::new(Rate::from_mbit(100), Rounding::Up, RateEncoding::Exponential, 64, &mut rng).unwrap()
+/// Writes the mark that a packet got in the queue; whether it got one there.
+fn mark_if_told(departure: &Departure, packet: &mut [u8]) -> bool {
+    let is_new =
+        departure.ecn == EcnCodepoint::Ce && Packet::read(packet).is_ok_and(|packet| packet.ecn != EcnCodepoint::Ce);
+    if is_new {
+        mark(packet);
     }
-
-    fn router(behaviour: Behaviour) -> LinkRouter {
-        LinkRouter::new(Config { behaviour, ..Config::default() }, Rate::from_mbit(20), 1)
-    }
-
-    #[test]
-    fn a_request_leaves_with_what_the_link_allows() {
-        let (mut router, mut seen) = (router(Behaviour::Participate), Options::default());
-        let option = request().option().emit(IpVersion::V4);
-        let fate = router.on_datagram(Timestamp::ZERO, 1, &option, Some(64), &mut seen);
-        let Fate::With(left) = fate else { panic!("{fate:?}") };
-        let response = respond(IpOption::parse(IpVersion::V4, &left.option).unwrap(), left.ttl).unwrap();
-        // 90 % of 20 Mbit/s are 18; 40 kbit/s * 2^8 = 10.24 Mbit/s is the next rate below.
-        assert_eq!((left.ttl, request().verify(&response)), (63, Ok(Rate::from_bits_per_sec(10_240_000))));
-        // A link that is in use approves nothing.
-        let second = |ms| Timestamp::ZERO + Duration::from_millis(ms);
-        for ms in 0..2000 {
-            router.on_departure(second(ms), 2500, 1);
-        }
-        let fate = router.on_datagram(second(2000), 2, &option, Some(64), &mut seen);
-        let Fate::With(left) = fate else { panic!("{fate:?}") };
-        let response = respond(IpOption::parse(IpVersion::V4, &left.option).unwrap(), left.ttl).unwrap();
-        assert_eq!(request().verify(&response), Err(Refusal::Denied));
-        let report = request().report(Rate::from_mbit(10)).emit(IpVersion::V4);
-        let fate = router.on_datagram(second(2000), 1, &report, Some(64), &mut seen);
-        assert_eq!(fate, Fate::With(Rewritten { option: report, ttl: 63 }));
-        assert_eq!(seen, Options { requests: 2, reduced: 1, denied: 1, reports: 1, ..Options::default() });
-    }
-
-    #[test]
-    fn what_cannot_be_read_or_is_too_old_does_not_go_on() {
-        let (mut router, mut seen) = (router(Behaviour::Participate), Options::default());
-        let option = request().option().emit(IpVersion::V4);
-        let mut fate = |options: &[u8], ttl| router.on_datagram(Timestamp::ZERO, 1, options, ttl, &mut seen);
-        let source_route = [131, 7, 4, 192, 0, 2, 1, 1];
-        assert_eq!(fate(&[], Some(64)), Fate::Plain);
-        assert_eq!(fate(&source_route, Some(64)), Fate::Plain);
-        for malformed in [&option[..7], &[option, option].concat(), &[25, 8, 0x3b, 0, 0, 0, 0, 0], &[25]] {
-            assert_eq!(fate(malformed, Some(64)), Fate::Plain, "{malformed:?}");
-        }
-        assert_eq!(fate(&option, None), Fate::Plain);
-        assert_eq!((fate(&option, Some(1)), fate(&option, Some(0))), (Fate::Drop, Fate::Drop));
-        let Fate::With(left) = fate(&[&source_route[..], &option].concat(), Some(64)) else { panic!("no option") };
-        assert_eq!(left.option[0], option[0], "only its own option is written again");
-        assert_eq!(seen, Options { requests: 1, reduced: 1, malformed: 5, removed: 2, ..Options::default() });
-    }
-
-    #[test]
-    fn a_router_may_take_options_away() {
-        let option = request().option().emit(IpVersion::V4);
-        for (behaviour, expected) in [(Behaviour::Delete, Fate::Plain), (Behaviour::Drop, Fate::Drop)] {
-            let mut seen = Options::default();
-            assert_eq!(router(behaviour).on_datagram(Timestamp::ZERO, 1, &option, Some(64), &mut seen), expected);
-            assert_eq!((seen.requests, seen.removed), (1, 1));
-        }
-    }
+    is_new
 }

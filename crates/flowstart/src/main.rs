@@ -73,6 +73,8 @@ enum Command {
     /// Pass UDP datagrams through a link of the lab, in real time.
     #[cfg(target_os = "linux")]
     Relay(command::relay::Arguments),
+    /// Pass packets of IP through a link of the lab, in real time (Linux, root).
+    Router(command::router::Arguments),
     /// Pass UDP datagrams, and lower the rate that SCONE packets advise.
     #[cfg(target_os = "linux")]
     SconeElement(command::scone_element::Arguments),
@@ -107,6 +109,7 @@ fn main() -> ExitCode {
         Command::Get(arguments) => command::get::main(arguments),
         #[cfg(target_os = "linux")]
         Command::Relay(arguments) => command::relay::main(arguments),
+        Command::Router(arguments) => command::router::main(arguments),
         #[cfg(target_os = "linux")]
         Command::SconeElement(arguments) => command::scone_element::main(arguments),
         Command::Perf(arguments) => command::perf::main(arguments),

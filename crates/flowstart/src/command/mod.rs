@@ -11,8 +11,11 @@ pub(crate) mod man;
 pub(crate) mod oracle;
 pub(crate) mod perf;
 #[cfg(target_os = "linux")]
+mod real_link;
+#[cfg(target_os = "linux")]
 pub(crate) mod relay;
 pub(crate) mod report;
+pub(crate) mod router;
 pub(crate) mod run;
 #[cfg(target_os = "linux")]
 pub(crate) mod scone_element;

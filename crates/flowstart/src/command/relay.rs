@@ -6,14 +6,12 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use clap::Args;
-use flowstart_core::time::Duration;
+use flowstart_emu::quick_start::Options;
 use flowstart_emu::relay::{Config, Relay, RelayError, Signals, Told};
-use flowstart_emu::router::Options;
-use flowstart_lab::spec::aqm::Aqm;
-use flowstart_lab::spec::link::{ACCESS_RATE, Link};
 use flowstart_sim::link::LinkCounters;
 use serde_json::{Value, json};
 
+use super::real_link::real_link;
 use crate::failure::Failure;
 use crate::output::print;
 use crate::quic::socket_address;
@@ -57,30 +55,7 @@ pub(crate) struct Arguments {
 
 impl Arguments {
     fn config(&self) -> Result<Config, Failure> {
-        let here = std::path::Path::new(".");
-        let link = Link::parse("--link", &self.link, here).map_err(|error| Failure::Input(error.to_string()))?;
-        let aqm = Aqm::parse("--aqm", &self.aqm).map_err(|error| Failure::Input(error.to_string()))?.value;
-        if aqm == Aqm::Oracle {
-            return Err(Failure::Input("--aqm oracle: only a simulator knows every window".into()));
-        }
-        // The simulator's hosts and routers, which have no counterpart here.
-        let of_routers = link.routers.and_then(|routers| routers.key_without_sockets());
-        let elsewhere = [
-            ("access_rate", link.access_rate < ACCESS_RATE),
-            ("access_delay", link.access_delay > Duration::ZERO),
-            ("access_jitter", link.access_jitter.is_some()),
-            ("hops", link.hops > 1),
-            ("hint", link.hint.is_some()),
-            ("hint_steps", link.hint_grid.is_some()),
-            ("xcp", link.xcp),
-            ("pep", link.proxy.is_some()),
-            ("trace_start", link.trace_start_varies),
-        ];
-        let elsewhere = elsewhere.into_iter().find(|(_, is_set)| *is_set).map(|(key, _)| key);
-        if let Some(key) = elsewhere.or(of_routers) {
-            let allowed = if key == "access_rate" { "; access_rate=10gbit leaves it out" } else { "" };
-            return Err(Failure::Input(format!("--link `{}`: a relay has no {key}{allowed}", self.link)));
-        }
+        let (link, aqm) = real_link("relay", &self.link, &self.aqm)?;
         let (down, up) = link.hop(&aqm.config());
         let down_advice = link.advising;
         let router = link.routers.map(|routers| (routers.at(0), routers.bandwidth.unwrap_or(link.rate)));
@@ -99,11 +74,7 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
 /// Relays until a signal ends it, and then says what it counted: JSON to stdout, words to stderr.
 pub(super) fn run(config: &Config, json: bool, say: impl FnOnce(&Told) -> String) -> Result<ExitCode, Failure> {
     let mut relay = Relay::bind(config).map_err(|error| failure(&error))?;
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-        signal_hook::flag::register(signal, stop.clone())
-            .map_err(|error| Failure::Other(format!("signals cannot be received: {error}")))?;
-    }
+    let stop = until_signal()?;
     let address = relay.address();
     print(&if json {
         format!("{}\n", json!({ "listening": address.to_string(), "to": config.to.to_string() }))
@@ -118,6 +89,16 @@ pub(super) fn run(config: &Config, json: bool, say: impl FnOnce(&Told) -> String
         tell!("{said}");
     }
     ended.map(|()| ExitCode::SUCCESS)
+}
+
+/// What becomes true when a signal says that the work is to end.
+pub(super) fn until_signal() -> Result<Arc<AtomicBool>, Failure> {
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+        signal_hook::flag::register(signal, stop.clone())
+            .map_err(|error| Failure::Other(format!("signals cannot be received: {error}")))?;
+    }
+    Ok(stop)
 }
 
 fn failure(error: &RelayError) -> Failure {
@@ -137,14 +118,19 @@ fn in_words(told: &Told) -> String {
     if told.scone.seen > 0 {
         text += &format!("; {}", scone_in_words(&told.scone));
     }
-    let Options { requests, reduced, denied, reports, removed, malformed } = told.quick_start;
-    if requests + reports + removed + malformed > 0 {
-        text += &format!(
-            "; {requests} Quick-Start requests, {reduced} reduced, {denied} denied, {reports} reports, {removed} options \
-             removed, {malformed} malformed"
-        );
+    text + &quick_start_in_words(&told.quick_start) + &unsent_in_words(told.refused, told.unsent)
+}
+
+/// What a Quick-Start router did, if anything.
+pub(super) fn quick_start_in_words(seen: &Options) -> String {
+    let Options { requests, reduced, denied, reports, removed, malformed } = seen;
+    if requests + reports + removed + malformed == 0 {
+        return String::new();
     }
-    text + &unsent_in_words(told)
+    format!(
+        "; {requests} Quick-Start requests, {reduced} reduced, {denied} denied, {reports} reports, {removed} options \
+         removed, {malformed} malformed"
+    )
 }
 
 /// What an element did.
@@ -153,11 +139,11 @@ pub(super) fn scone_in_words(Signals { seen, lowered, malformed }: &Signals) -> 
 }
 
 /// What did not leave, if anything.
-pub(super) fn unsent_in_words(told: &Told) -> String {
-    if told.refused + told.unsent == 0 {
+pub(super) fn unsent_in_words(refused: u64, unsent: u64) -> String {
+    if refused + unsent == 0 {
         return String::new();
     }
-    format!("; {} refused, {} not taken by the system", told.refused, told.unsent)
+    format!("; {refused} refused, {unsent} not taken by the system")
 }
 
 /// As [`scone_in_words`].
@@ -165,8 +151,10 @@ pub(super) fn scone_as_json(Signals { seen, lowered, malformed }: &Signals) -> V
     json!({ "seen": seen, "lowered": lowered, "malformed": malformed })
 }
 
-/// What a router did.
-fn quick_start_as_json(Options { requests, reduced, denied, reports, removed, malformed }: &Options) -> Value {
+/// As [`quick_start_in_words`].
+pub(super) fn quick_start_as_json(
+    Options { requests, reduced, denied, reports, removed, malformed }: &Options,
+) -> Value {
     json!({
         "requests": requests,
         "reduced": reduced,

@@ -68,7 +68,7 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
 fn in_words(told: &Told) -> String {
     let (down, up) = (told.down.departed, told.up.departed);
     let signals = relay::scone_in_words(&told.scone);
-    format!("{signals}; {down} datagrams to clients, {up} back{}", relay::unsent_in_words(told))
+    format!("{signals}; {down} datagrams to clients, {up} back{}", relay::unsent_in_words(told.refused, told.unsent))
 }
 
 fn as_json(told: &Told) -> Value {

@@ -1,0 +1,207 @@
+//! Where a router's packets come from and go to.
+//!
+//! A TUN device is a network interface whose packets a program reads and writes. It is there as long as the router
+//! holds it, also if it has moved to another network namespace, and it has neither Ethernet nor offloads: each read is
+//! one packet of IP, as it would leave for a wire. Interfaces that exist are in `interface.rs`.
+
+use std::fmt;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::Path;
+use std::str::FromStr;
+
+use nix::net::if_::if_nametoindex;
+use tun_rs::{DeviceBuilder, SyncDevice};
+
+use crate::interface::{HEAD, Interface};
+
+/// Longest name of an interface (Linux, `IFNAMSIZ` without the zero at the end).
+const LONGEST_NAME: usize = 15;
+/// What programs open for a TUN device.
+const TUN: &str = "/dev/net/tun";
+/// Packets that wait in the kernel while this host does something else; 500 are usual, 6 ms at 1 Gbit/s.
+const QUEUE: u32 = 10_000;
+
+/// The name of a port, as users write it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PortName {
+    /// A TUN device that is made for the router, and is gone with it.
+    Tun(String),
+    /// An interface that exists.
+    Interface(String),
+}
+
+/// Why a port cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PortError {
+    /// This cannot be the name of an interface.
+    #[error("`{0}` is no name for an interface: 1 to 15 letters, digits, `-`, `_` or `.`")]
+    Name(String),
+    /// One has Ethernet, the other has not.
+    #[error("`{0}` and `{1}`: two TUN devices or two interfaces are needed, as only the latter have Ethernet")]
+    Kinds(PortName, PortName),
+    /// There is no interface of this name.
+    #[error("`{0}`: there is no interface of this name; `tun:{0}` makes a TUN device")]
+    NoInterface(String),
+    /// There is an interface of this name.
+    #[error("tun:{0}: there is an interface of this name already")]
+    Taken(String),
+    /// The system has no TUN devices.
+    #[error("tun:{0}: there is no {TUN}; `modprobe tun` may make it")]
+    Missing(String),
+    /// This process may not.
+    #[error("{0}: a TUN device or an interface takes root (CAP_NET_ADMIN, and CAP_NET_RAW for an interface)")]
+    Privilege(PortName),
+    /// Something else.
+    #[error("{name}: {cause}")]
+    Other {
+        /// The port.
+        name: PortName,
+        /// Why.
+        #[source]
+        cause: io::Error,
+    },
+}
+
+impl FromStr for PortName {
+    type Err = PortError;
+
+    fn from_str(text: &str) -> Result<Self, PortError> {
+        let (name, is_tun) = text.strip_prefix("tun:").map_or((text, false), |name| (name, true));
+        // The kernel takes more, as `%d` for a number, and `ip` does not.
+        let is_usual = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+        if name.is_empty() || name.len() > LONGEST_NAME || !name.bytes().all(is_usual) || matches!(name, "." | "..") {
+            return Err(PortError::Name(name.to_owned()));
+        }
+        Ok(if is_tun { Self::Tun(name.to_owned()) } else { Self::Interface(name.to_owned()) })
+    }
+}
+
+impl fmt::Display for PortName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tun(name) => write!(f, "tun:{name}"),
+            Self::Interface(name) => write!(f, "{name}"),
+        }
+    }
+}
+
+/// An open port, which never blocks.
+pub(crate) enum Port {
+    Tun(SyncDevice),
+    Interface(Interface),
+}
+
+impl fmt::Debug for Port {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Tun(_) => "Tun",
+            Self::Interface(_) => "Interface",
+        })
+    }
+}
+
+impl Port {
+    /// Opens a port. A TUN device is down: whoever gives it addresses brings it up.
+    pub(crate) fn open(name: &PortName) -> Result<Self, PortError> {
+        let failed = |cause: io::Error| match cause.kind() {
+            io::ErrorKind::PermissionDenied => PortError::Privilege(name.clone()),
+            _ => PortError::Other { name: name.clone(), cause },
+        };
+        match name {
+            PortName::Interface(text) => match Interface::open(text).map_err(failed)? {
+                Some(interface) => Ok(Self::Interface(interface)),
+                None => Err(PortError::NoInterface(text.clone())),
+            },
+            // A device that some program has left behind would be taken over.
+            PortName::Tun(text) if if_nametoindex(text.as_str()).is_ok() => Err(PortError::Taken(text.clone())),
+            PortName::Tun(text) if !Path::new(TUN).exists() => Err(PortError::Missing(text.clone())),
+            PortName::Tun(text) => made(text).map(Self::Tun).map_err(|cause| match cause.kind() {
+                io::ErrorKind::ResourceBusy => PortError::Taken(text.clone()),
+                _ => failed(cause),
+            }),
+        }
+    }
+
+    /// Bytes before a packet of IP.
+    pub(crate) fn head(&self) -> usize {
+        match self {
+            Self::Tun(_) => 0,
+            Self::Interface(_) => HEAD,
+        }
+    }
+
+    /// Takes the next packet; `None`: there is none for now.
+    ///
+    /// # Errors
+    ///
+    /// What the system says of a port that is no more.
+    pub(crate) fn read(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+        match self {
+            Self::Interface(interface) => interface.read(buffer),
+            Self::Tun(device) => match device.recv(buffer) {
+                Ok(length) => Ok(Some(length)),
+                Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
+                    Ok(None)
+                }
+                Err(error) => Err(error),
+            },
+        }
+    }
+
+    /// Whether it has to be read to find out that it is no more.
+    pub(crate) fn may_be_gone(&self) -> bool {
+        matches!(self, Self::Interface(interface) if interface.may_be_gone())
+    }
+
+    /// Sends a packet.
+    ///
+    /// # Errors
+    ///
+    /// What the system says, for example of a port that is down.
+    pub(crate) fn write(&self, packet: &[u8]) -> io::Result<()> {
+        match self {
+            Self::Tun(device) => device.send(packet).map(|_| ()),
+            Self::Interface(interface) => interface.write(packet),
+        }
+    }
+}
+
+/// Makes a TUN device.
+fn made(name: &str) -> io::Result<SyncDevice> {
+    let device = DeviceBuilder::new().name(name).enable(false).with(|builder| {
+        builder.offload(false).packet_information(false).tx_queue_len(QUEUE);
+    });
+    let device = device.build_sync()?;
+    device.set_nonblocking(true)?;
+    Ok(device)
+}
+
+impl AsFd for Port {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Tun(device) => device.as_fd(),
+            Self::Interface(interface) => interface.as_fd(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_one_that_linux_takes() {
+        let parse = |text: &str| text.parse::<PortName>();
+        assert_eq!(parse("tun:fs-server.1").unwrap().to_string(), "tun:fs-server.1");
+        assert!(parse("tun:fifteen-letters").is_ok());
+        for wrong in
+            ["tun:", "", "tun:sixteen-letters-", "tun:a/b", "tun:%d", "tun:a b", "tun:.", "tun:..", "a:b", "tun:ä"]
+        {
+            assert!(matches!(parse(wrong), Err(PortError::Name(_))), "{wrong}");
+        }
+        assert_eq!(parse("eth0").unwrap(), PortName::Interface("eth0".into()));
+    }
+}

@@ -1,0 +1,175 @@
+//! The router, and what it says.
+
+use std::process::ExitCode;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, TrySendError, sync_channel};
+use std::thread;
+
+use flowstart_core::time::{Duration, Timestamp};
+use flowstart_emu::port::PortName;
+use flowstart_emu::router::{Config, Direction, Router, RouterError, Told};
+use serde_json::{Value, json};
+
+use super::Arguments;
+use crate::command::real_link::real_link;
+use crate::command::relay::{quick_start_as_json, quick_start_in_words, unsent_in_words, until_signal};
+use crate::failure::Failure;
+use crate::output::print;
+
+/// What happened at a time.
+type Moment = (Timestamp, Told);
+
+impl Arguments {
+    fn config(&self) -> Result<Config, Failure> {
+        let (link, aqm) = real_link("router", &self.link, &self.aqm)?;
+        if link.advising.is_some() {
+            return Err(Failure::Input(format!("--link `{}`: a router has no scone; a relay has", self.link)));
+        }
+        let [servers, clients] = &*self.ports else {
+            let told = "two are needed: the side of servers first, that of clients second";
+            return Err(Failure::Input(format!("--port: {told}")));
+        };
+        let port = |text: &String| text.parse::<PortName>().map_err(|error| Failure::Input(format!("--port {error}")));
+        let (servers, clients) = (port(servers)?, port(clients)?);
+        if servers == clients {
+            return Err(Failure::Input(format!("--port `{servers}`: named twice; the two sides need a port each")));
+        }
+        let (down, up) = link.hop(&aqm.config());
+        let quick_start = link.routers.map(|routers| (routers.at(0), routers.bandwidth.unwrap_or(link.rate)));
+        Ok(Config { servers, clients, down, up, quick_start, seed: self.seed })
+    }
+}
+
+/// Routes until a signal ends it, and then says what it counted: JSON to stdout, words to stderr.
+pub(super) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let (config, json) = (arguments.config()?, arguments.json);
+    let mut router = Router::open(&config).map_err(failure)?;
+    let stop = until_signal()?;
+    let Config { servers, clients, .. } = &config;
+    print(&if json {
+        format!("{}\n", json!({ "servers": servers.to_string(), "clients": clients.to_string() }))
+    } else {
+        format!("routing between {servers} and {clients}\n")
+    })?;
+    // Whoever reads the lines may be slow, and packets do not wait for him: what he misses is left out.
+    let (moments, told) = sync_channel(1);
+    let lines = thread::spawn(move || say_moments(&told, json));
+    let ended = router.run(&stop, arguments.stats, |at, told| {
+        if let Err(TrySendError::Disconnected(_)) = moments.try_send((at, told.clone())) {
+            stop.store(true, Ordering::Relaxed);
+        }
+    });
+    drop(moments);
+    let said = lines.join().unwrap_or(Ok(()));
+    let told = router.told();
+    if json {
+        print(&format!("{}\n", as_json(&told)))?;
+    } else {
+        tell!("{}", in_words(&told));
+    }
+    said?;
+    ended.map(|()| ExitCode::SUCCESS).map_err(failure)
+}
+
+fn failure(error: RouterError) -> Failure {
+    match error {
+        RouterError::Port(error) => Failure::Input(format!("--port {error}")),
+        other => Failure::Other(other.to_string()),
+    }
+}
+
+/// A line for each moment, about the time since the one before.
+fn say_moments(moments: &Receiver<Moment>, json: bool) -> Result<(), Failure> {
+    let (mut since, mut before) = (Timestamp::ZERO, Told::default());
+    for (at, told) in moments {
+        let passed = at.since(since);
+        print(&format!(
+            "{}\n",
+            if json {
+                json!({
+                    "seconds": seconds(at.since(Timestamp::ZERO)),
+                    "down": lately_as_json(&told.down, &before.down, passed),
+                    "up": lately_as_json(&told.up, &before.up, passed),
+                })
+                .to_string()
+            } else {
+                let down = lately_in_words(&told.down, &before.down, passed);
+                let up = lately_in_words(&told.up, &before.up, passed);
+                format!("{:.1} s: to clients {down}; back {up}", seconds(at.since(Timestamp::ZERO)))
+            }
+        ))?;
+        (since, before) = (at, told);
+    }
+    Ok(())
+}
+
+fn seconds(time: Duration) -> f64 {
+    time.as_millis_f64() / 1000.0
+}
+
+fn mbit_per_second(now: &Direction, before: &Direction, passed: Duration) -> f64 {
+    let bytes = now.link.departed_bytes - before.link.departed_bytes;
+    bytes as f64 * 8.0 / 1000.0 / passed.as_millis_f64()
+}
+
+fn lately_in_words(now: &Direction, before: &Direction, passed: Duration) -> String {
+    let (packets, bytes) = now.waiting;
+    let (dropped, marked) = (now.link.dropped - before.link.dropped, now.marked - before.marked);
+    let rate = mbit_per_second(now, before, passed);
+    format!("{rate:.2} Mbit/s, {packets} wait ({} bytes), {dropped} dropped, {marked} marked", bytes.get())
+}
+
+fn lately_as_json(now: &Direction, before: &Direction, passed: Duration) -> Value {
+    let (packets, bytes) = now.waiting;
+    json!({
+        "mbit_per_s": mbit_per_second(now, before, passed),
+        "waiting": packets,
+        "waiting_bytes": bytes.get(),
+        "dropped": now.link.dropped - before.link.dropped,
+        "marked": now.marked - before.marked,
+    })
+}
+
+fn in_words(told: &Told) -> String {
+    let of = |name: &str, direction: &Direction| {
+        let (link, marked) = (&direction.link, direction.marked);
+        let (departed, dropped, lost, waiting) = (link.departed, link.dropped, link.lost, link.max_waiting);
+        let text = format!(
+            "{name}: {departed} packets, {dropped} dropped, {marked} marked, {lost} lost, at most {waiting} waited"
+        );
+        match direction.foreign + direction.malformed {
+            0 => text,
+            _ => format!("{text}, {} neither IPv4 nor IPv6, {} malformed", direction.foreign, direction.malformed),
+        }
+    };
+    let latest = told.latest.as_millis_f64();
+    format!("{}; {}; at most {latest:.1} ms late", of("to clients", &told.down), of("back", &told.up))
+        + &quick_start_in_words(&told.quick_start)
+        + &unsent_in_words(told.refused, told.unsent)
+}
+
+fn as_json(told: &Told) -> Value {
+    let of = |direction: &Direction| {
+        let Direction { link, marked, foreign, malformed, segmented, .. } = direction;
+        json!({
+            "departed": link.departed,
+            "departed_bytes": link.departed_bytes,
+            "dropped": link.dropped,
+            "marked": marked,
+            "lost": link.lost,
+            "foreign": foreign,
+            "malformed": malformed,
+            "segmented": segmented,
+            "max_waiting": link.max_waiting,
+            "max_delay_ms": link.max_delay.as_millis_f64(),
+        })
+    };
+    json!({
+        "down": of(&told.down),
+        "up": of(&told.up),
+        "quick_start": quick_start_as_json(&told.quick_start),
+        "refused": told.refused,
+        "unsent": told.unsent,
+        "max_late_ms": told.latest.as_millis_f64(),
+    })
+}

@@ -1,0 +1,79 @@
+//! `flowstart router`.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use flowstart_core::time::Duration;
+
+use crate::failure::Failure;
+
+#[cfg(target_os = "linux")]
+mod linux;
+
+#[derive(Debug, Args)]
+#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "the command is refused there"))]
+#[command(after_long_help = "\
+Examples:
+  flowstart router --link rate=20mbit,rtt=60ms,buffer=1bdp --aqm fq-codel \\
+    --port tun:servers --port tun:clients --stats 1s
+  ip netns add here
+  ip link set clients netns here
+  ip -n here address add 10.9.0.2/24 dev clients
+  ip -n here link set clients up
+  ip address add 10.9.0.1/24 dev servers
+  ip link set servers up
+  ip netns exec here ping 10.9.0.1
+
+The router is a wire between two interfaces that is as slow as a link of the lab: whatever comes in at one port leaves \
+at the other. It has no address and is no hop; give the two ends addresses of one network. What comes from the first \
+--port, the side of servers, crosses the link with its AQM; what comes from the second, that of clients, crosses the \
+way back (up_rate, up_buffer). Both are the links of compare and run, in real time; `flowstart list links` and `list \
+link-options` say what there is. Ports are two TUN devices or two interfaces that exist. tun:NAME makes a TUN device, \
+which is gone when the router ends and may move to another network namespace meanwhile. At an interface everything \
+that comes in is taken, so it should have no address; ARP passes beside the link, and packets that offloads have left \
+whole are cut before the link. A packet counts with the length that its header of IP says, without anything around it, \
+as with relay. An AQM that marks writes CE into packets whose transport understands ECN. Where flows have queues of \
+their own, a flow is one of addresses, protocol and ports. Packets that are neither IPv4 nor IPv6, frames with tags of \
+VLANs and what is malformed are counted and dropped. With quick_start=target, or another of these keys, the link to \
+clients has a router that approves rates in the option of Quick-Start (RFC 4782, IPv4), as in the lab. Hosts are the \
+real ones, so keys about hosts and hints are refused. SIGINT and SIGTERM end the router, which then says what it \
+counted. It takes Linux and root (CAP_NET_ADMIN, and CAP_NET_RAW for interfaces).")]
+pub(crate) struct Arguments {
+    /// The link: a preset, a preset with keys, or keys (list links, list link-options).
+    #[arg(long)]
+    link: String,
+    /// The queue discipline of the link to clients (list aqms).
+    #[arg(long, default_value = "taildrop")]
+    aqm: String,
+    /// The side of servers first, that of clients second: tun:NAME, a TUN device that is made, or INTERFACE, twice.
+    #[arg(long = "port", required = true, num_args = 1.., value_name = "PORT")]
+    ports: Vec<String>,
+    /// Seed of loss, jitter and of the queue's random numbers.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// The ports and the counts as JSON, a line each.
+    #[arg(long)]
+    json: bool,
+    /// How often to say rate, queue, drops and marks since the last time, 100ms to 1h.
+    #[arg(long, value_name = "TIME", value_parser = interval)]
+    stats: Option<Duration>,
+}
+
+/// Reads a time with a unit, or seconds.
+fn interval(text: &str) -> Result<Duration, String> {
+    let bare = text.parse::<u32>().is_ok();
+    let time: Duration =
+        if bare { format!("{text}s").parse() } else { text.parse() }.map_err(|error| format!("{error}"))?;
+    let allowed = Duration::from_millis(100)..=Duration::from_millis(3_600_000);
+    if allowed.contains(&time) { Ok(time) } else { Err("allowed is 100ms to 1h".into()) }
+}
+
+#[cfg(target_os = "linux")]
+pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    linux::main(arguments)
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn main(_: &Arguments) -> Result<ExitCode, Failure> {
+    Err(Failure::Input("router: it takes Linux, whose TUN devices it uses".into()))
+}

@@ -1,0 +1,236 @@
+//! `flowstart router` between two network namespaces, which are gone when it is dropped.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command as Program, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nix::ifaddrs::getifaddrs;
+use nix::sched::{CloneFlags, setns};
+use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockType, sendto, socket};
+use serde_json::Value;
+
+/// How many of them this process has made.
+static MADE: AtomicU32 = AtomicU32::new(0);
+
+/// Whether something is missing for a test with namespaces, which then says what.
+pub(crate) fn are_missing() -> bool {
+    if Path::new("/proc/self").metadata().unwrap().uid() != 0 {
+        println!("skipped: this process is not root");
+        return true;
+    }
+    let missing = if !Path::new("/dev/net/tun").exists() {
+        "/dev/net/tun"
+    } else if !Program::new("ip").arg("-V").output().is_ok_and(|ip| ip.status.success()) {
+        "ip (iproute2)"
+    } else {
+        return false;
+    };
+    assert!(std::env::var("CI").as_deref() != Ok("true"), "CI=true and root require this test, which needs {missing}");
+    println!("skipped: there is no {missing}");
+    true
+}
+
+fn ip(arguments: &[&str]) {
+    let told = Program::new("ip").args(arguments).output().unwrap();
+    assert!(told.status.success(), "ip {arguments:?}: {}", String::from_utf8_lossy(&told.stderr));
+}
+
+/// Does this in a namespace. A socket stays in the one where it was made.
+fn within<T: Send + 'static>(namespace: &str, work: impl FnOnce() -> T + Send + 'static) -> T {
+    let namespace = File::open(Path::new("/run/netns").join(namespace)).unwrap();
+    let working = thread::spawn(move || {
+        setns(namespace, CloneFlags::CLONE_NEWNET).unwrap();
+        work()
+    });
+    working.join().unwrap()
+}
+
+/// A namespace that is removed when it is dropped.
+struct Namespace(String);
+
+impl Namespace {
+    fn new(name: &str) -> Self {
+        let made = Self(name.to_owned());
+        ip(&["netns", "add", name]);
+        made
+    }
+}
+
+impl Drop for Namespace {
+    fn drop(&mut self) {
+        drop(Program::new("ip").args(["netns", "del", &self.0]).output());
+    }
+}
+
+/// A router's process, which ends when it is dropped.
+struct Router(Child);
+
+impl Router {
+    fn stderr(&mut self) -> String {
+        let mut told = String::new();
+        self.0.stderr.take().unwrap().read_to_string(&mut told).unwrap();
+        told
+    }
+}
+
+impl Drop for Router {
+    fn drop(&mut self) {
+        drop(self.0.kill());
+        drop(self.0.wait());
+    }
+}
+
+/// Names that no other test has, of devices and of the namespaces where they are.
+fn devices() -> [String; 2] {
+    let number = format!("{}-{}", std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
+    ["s", "c"].map(|side| format!("fs{number}{side}"))
+}
+
+/// Starts a router and waits until it says that it is there.
+fn started(mut program: Program, ports: &[String; 2], options: &[&str]) -> (Router, BufReader<ChildStdout>) {
+    program.args(["router", "--json", "--port", &ports[0], "--port", &ports[1]]).args(options);
+    let mut child = program.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    let mut router = Router(child);
+    let mut line = String::new();
+    stdout.read_line(&mut line).unwrap();
+    let said: Value = serde_json::from_str(&line).unwrap_or_else(|_| panic!("no router: {line}{}", router.stderr()));
+    assert_eq!((&said["servers"], &said["clients"]), (&ports[0].as_str().into(), &ports[1].as_str().into()));
+    (router, stdout)
+}
+
+/// The two sides of a router.
+pub(crate) struct Sides {
+    router: Router,
+    stdout: BufReader<ChildStdout>,
+    _between: Option<Namespace>,
+    namespaces: [Namespace; 2],
+    devices: [String; 2],
+}
+
+impl Sides {
+    /// Starts a router with these options between TUN devices, which get addresses: `10.9.0.1` and `fd09::1` are those
+    /// of servers.
+    pub(crate) fn new(options: &[&str]) -> Self {
+        Self::between_devices(options).with_addresses()
+    }
+
+    /// As [`Sides::new`], without IPv6 and so without its search for neighbours: all packets are those of the test.
+    pub(crate) fn over_ipv4(options: &[&str]) -> Self {
+        let sides = Self::between_devices(options);
+        for namespace in &sides.namespaces {
+            within(&namespace.0, || std::fs::write("/proc/sys/net/ipv6/conf/all/disable_ipv6", "1").unwrap());
+        }
+        sides.with_addresses()
+    }
+
+    fn between_devices(options: &[&str]) -> Self {
+        let devices = devices();
+        let program = Program::new(assert_cmd::cargo::cargo_bin("flowstart"));
+        let ports = devices.each_ref().map(|device| format!("tun:{device}"));
+        let (router, stdout) = started(program, &ports, options);
+        let namespaces = devices.each_ref().map(|device| Namespace::new(device));
+        for device in &devices {
+            ip(&["link", "set", device, "netns", device]);
+        }
+        Self { router, stdout, _between: None, namespaces, devices }
+    }
+
+    /// As [`Sides::new`], in a third namespace that has interfaces to both.
+    pub(crate) fn between_interfaces(options: &[&str]) -> Self {
+        let devices = devices();
+        let namespaces = devices.each_ref().map(|device| Namespace::new(device));
+        let ports = devices.each_ref().map(|device| format!("{device}r"));
+        let between = Namespace::new(&ports[0]);
+        for (device, port) in devices.iter().zip(&ports) {
+            let peer = ["peer", "name", port, "netns", &ports[0]];
+            ip(&[&["link", "add", device, "netns", device, "type", "veth"][..], &peer].concat());
+            ip(&["-n", &ports[0], "link", "set", port, "up"]);
+        }
+        let mut program = Program::new("ip");
+        program.args(["netns", "exec", &ports[0]]).arg(assert_cmd::cargo::cargo_bin("flowstart"));
+        let (router, stdout) = started(program, &ports, options);
+        Self { router, stdout, _between: Some(between), namespaces, devices }.with_addresses()
+    }
+
+    fn with_addresses(self) -> Self {
+        for (number, device) in (1..).zip(&self.devices) {
+            ip(&["-n", device, "address", "add", &format!("10.9.0.{number}/24"), "dev", device]);
+            // It cannot be given where there is no IPv6.
+            let ipv6 = ["address", "add", &format!("fd09::{number}/64"), "dev", device, "nodad"];
+            drop(Program::new("ip").args(["-n", device]).args(ipv6).output());
+            ip(&["-n", device, "link", "set", device, "up"]);
+        }
+        self
+    }
+
+    /// Does this on the side of servers.
+    pub(crate) fn of_servers<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> T {
+        within(&self.namespaces[0].0, work)
+    }
+
+    /// Does this on the side of clients.
+    pub(crate) fn of_clients<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> T {
+        within(&self.namespaces[1].0, work)
+    }
+
+    /// Sends these frames from the side of servers, as they are.
+    pub(crate) fn send_frames(&self, frames: Vec<Vec<u8>>) {
+        let device = self.devices[0].clone();
+        self.of_servers(move || {
+            let mut found = getifaddrs().unwrap().filter(|interface| interface.interface_name == device);
+            let address = found.find_map(|interface| interface.address?.as_link_addr().copied()).unwrap();
+            let socket = socket(AddressFamily::Packet, SockType::Raw, SockFlag::empty(), None).unwrap();
+            for frame in frames {
+                sendto(socket.as_raw_fd(), &frame, &address, MsgFlags::empty()).unwrap();
+            }
+        });
+    }
+
+    /// The names of the namespaces, which are those of the devices.
+    pub(crate) fn devices(&self) -> [String; 2] {
+        self.devices.clone()
+    }
+
+    /// Whether a device is in its namespace.
+    pub(crate) fn has_device(&self, device: &str) -> bool {
+        Program::new("ip").args(["-n", device, "link", "show", device]).output().unwrap().status.success()
+    }
+
+    pub(crate) fn remove_device_of_servers(&self) {
+        ip(&["-n", &self.devices[0], "link", "del", &self.devices[0]]);
+    }
+
+    /// Waits for its end; what it said on stderr.
+    pub(crate) fn wait(&mut self) -> (ExitStatus, String) {
+        let began = Instant::now();
+        let status = loop {
+            match self.router.0.try_wait().unwrap() {
+                Some(status) => break status,
+                None => thread::sleep(Duration::from_millis(10)),
+            }
+            assert!(began.elapsed() < Duration::from_secs(20), "the router does not end");
+        };
+        (status, self.router.stderr())
+    }
+
+    /// Ends the router in order: what it said every now and then, and at the end.
+    pub(crate) fn end(&mut self) -> (Vec<Value>, Value) {
+        let id = self.router.0.id().to_string();
+        assert!(Program::new("kill").args(["-TERM", &id]).status().unwrap().success());
+        let mut lines: Vec<Value> = Vec::new();
+        for line in self.stdout.by_ref().lines() {
+            lines.push(serde_json::from_str(&line.unwrap()).unwrap());
+        }
+        let (status, told) = self.wait();
+        assert!(status.success(), "{told}");
+        let last = lines.pop().unwrap();
+        (lines, last)
+    }
+}
