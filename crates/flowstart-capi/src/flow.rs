@@ -121,11 +121,11 @@ impl Flow {
         path.handshake_rtt = path.handshake_rtt.or(self.rtt.min());
         let again = self.launched_after.replace(self.sent).is_some();
         // What has launched before does not say on what another launch would depend.
-        let stretchable = match again {
-            true => path.handshake_rtt,
-            false => self.controller.stretchable_rtt(self.now, &path),
+        let stretchable = match (doubts_handshake, again) {
+            (false, _) => None,
+            (true, true) => path.handshake_rtt,
+            (true, false) => self.controller.stretchable_rtt(self.now, &path),
         };
-        let stretchable = stretchable.filter(|_| doubts_handshake);
         if again {
             self.controller.on_path_change(self.now, &path, &self.rtt);
         } else {

@@ -32,8 +32,8 @@ impl Sender {
         let position = self.sent.last_position();
         self.controller.on_sent_before_launch(position);
         let used = self.controller.depends_on(self.now, &path);
-        let doubts = self.flow.doubts_handshake();
-        let stretchable = self.controller.stretchable_rtt(self.now, &path).filter(|_| doubts);
+        let stretchable =
+            if self.flow.doubts_handshake() { self.controller.stretchable_rtt(self.now, &path) } else { None };
         self.flow.launched(self.first_path, &used);
         self.controller.launch(self.now, &path, &self.rtt);
         self.launched_after = Some(position);

@@ -85,8 +85,16 @@ impl LastHalf {
 }
 
 impl Fetch<'_> {
-    /// Fetches it, and ends the connection.
+    /// Fetches it, and ends the connection, also if that fails: the server needs not wait for who has given up.
     pub(super) async fn over(&mut self, connected: &Connected) -> Result<Answer, ClientError> {
+        let answer = self.try_over(connected).await;
+        if answer.is_err() {
+            close(&connected.connection);
+        }
+        answer
+    }
+
+    async fn try_over(&mut self, connected: &Connected) -> Result<Answer, ClientError> {
         let (url, start, connection) = (self.url, self.start, &connected.connection);
         let failed = |cause: &dyn std::fmt::Display| url.failed(cause);
         let transport = http3::Connection::new(connection.clone());

@@ -421,10 +421,6 @@ impl Client {
         let (again, path_state) = (self.again, self.path_state.as_deref());
         let mut fetch = Fetch { url, start, again, urgency: self.urgency, path_state, out, watch };
         let fetched = fetch.over(&connected).await;
-        if fetched.is_err() {
-            // The server needs not wait for a client that has given up.
-            connect::close(&connected.connection);
-        }
         let Connected { address, early, read, .. } = connected;
         let Some(outcome) = early else { return Ok(fetched?.timings(address, handshake, None, &read)) };
         let (accepted, completed) = outcome.await.map_err(|error| url.failed(&error))?;
