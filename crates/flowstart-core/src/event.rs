@@ -192,6 +192,24 @@ pub enum ExitReason {
 }
 
 impl ExitReason {
+    /// The reasons that several schemes have.
+    const COMMON: [Self; 9] = [
+        Self::Ssthresh,
+        Self::Loss,
+        Self::Ecn,
+        Self::Delay,
+        Self::AckTrain,
+        Self::Chokepoint,
+        Self::Launch,
+        Self::Validated,
+        Self::Timeout,
+    ];
+
+    /// The reason with this name in results; `None` for one that only one scheme has.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::COMMON.into_iter().find(|reason| reason.name() == name)
+    }
+
     /// The name in results.
     pub fn name(self) -> &'static str {
         match self {

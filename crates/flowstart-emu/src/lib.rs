@@ -7,16 +7,21 @@
 //! | packets of IP through a link in each direction (Linux) | [`router`] |
 //! | where these packets come from and go to (Linux) | [`port`] |
 //! | the Quick-Start router at the link of either (Linux) | [`quick_start`] |
+//! | servers and clients on one machine, joined by a router (Linux) | [`dumbbell`], [`namespace`] |
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
 
 #[cfg(target_os = "linux")]
+pub mod dumbbell;
+#[cfg(target_os = "linux")]
 mod interface;
 pub mod lane;
 #[cfg(target_os = "linux")]
 mod links;
+#[cfg(target_os = "linux")]
+pub mod namespace;
 #[cfg(target_os = "linux")]
 mod packet;
 #[cfg(target_os = "linux")]

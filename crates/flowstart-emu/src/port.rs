@@ -6,6 +6,7 @@
 
 use std::fmt;
 use std::io;
+use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 use std::str::FromStr;
@@ -21,6 +22,8 @@ const LONGEST_NAME: usize = 15;
 const TUN: &str = "/dev/net/tun";
 /// Packets that wait in the kernel while this host does something else; 500 are usual, 6 ms at 1 Gbit/s.
 const QUEUE: u32 = 10_000;
+/// Longest packet of IP of a device that gets an address: that of Ethernet.
+const MTU: u16 = 1500;
 
 /// The name of a port, as users write it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -118,11 +121,25 @@ impl Port {
             // A device that some program has left behind would be taken over.
             PortName::Tun(text) if if_nametoindex(text.as_str()).is_ok() => Err(PortError::Taken(text.clone())),
             PortName::Tun(text) if !Path::new(TUN).exists() => Err(PortError::Missing(text.clone())),
-            PortName::Tun(text) => made(text).map(Self::Tun).map_err(|cause| match cause.kind() {
+            PortName::Tun(text) => made(text, None).map(Self::Tun).map_err(|cause| match cause.kind() {
                 io::ErrorKind::ResourceBusy => PortError::Taken(text.clone()),
                 _ => failed(cause),
             }),
         }
+    }
+
+    /// A TUN device that is up and has an address, in a namespace of this thread where nothing else is.
+    pub(crate) fn with_address(name: &str, address: Ipv4Addr, prefix: u8) -> Result<Self, PortError> {
+        if !Path::new(TUN).exists() {
+            return Err(PortError::Missing(name.to_owned()));
+        }
+        made(name, Some((address, prefix))).map(Self::Tun).map_err(|cause| {
+            let name = PortName::Tun(name.to_owned());
+            match cause.kind() {
+                io::ErrorKind::PermissionDenied => PortError::Privilege(name),
+                _ => PortError::Other { name, cause },
+            }
+        })
     }
 
     /// Bytes before a packet of IP.
@@ -169,11 +186,15 @@ impl Port {
     }
 }
 
-/// Makes a TUN device.
-fn made(name: &str) -> io::Result<SyncDevice> {
-    let device = DeviceBuilder::new().name(name).enable(false).with(|builder| {
+/// Makes a TUN device, which is up if it gets an address.
+fn made(name: &str, address: Option<(Ipv4Addr, u8)>) -> io::Result<SyncDevice> {
+    let device = DeviceBuilder::new().name(name).enable(address.is_some()).with(|builder| {
         builder.offload(false).packet_information(false).tx_queue_len(QUEUE);
     });
+    let device = match address {
+        Some((address, prefix)) => device.ipv4(address, prefix, None).mtu(MTU),
+        None => device,
+    };
     let device = device.build_sync()?;
     device.set_nonblocking(true)?;
     Ok(device)

@@ -33,6 +33,13 @@ pub struct Config {
     pub servers: PortName,
     /// The port on the side of clients.
     pub clients: PortName,
+    /// What is between them.
+    pub path: Path,
+}
+
+/// What packets meet between the two ports.
+#[derive(Clone, Debug)]
+pub struct Path {
     /// The link from servers to clients.
     pub down: LinkConfig,
     /// The link from clients to servers.
@@ -124,11 +131,17 @@ impl Router {
     pub fn open(config: &Config) -> Result<Self, RouterError> {
         let names = [config.servers.clone(), config.clients.clone()];
         let ports = [Port::open(&names[0])?, Port::open(&names[1])?];
+        Self::between(names, ports, &config.path)
+    }
+
+    /// A router between open ports.
+    pub(crate) fn between(names: [PortName; 2], ports: [Port; 2], path: &Path) -> Result<Self, RouterError> {
         let [head, other] = ports.each_ref().map(Port::head);
         if head != other {
-            return Err(PortError::Kinds(config.servers.clone(), config.clients.clone()).into());
+            let [servers, clients] = names;
+            return Err(PortError::Kinds(servers, clients).into());
         }
-        let mut links = Links::new(&config.down, &config.up, config.seed);
+        let mut links = Links::new(&path.down, &path.up, path.seed);
         links.down = links.down.with_queue();
         links.up = links.up.with_queue();
         Ok(Self {
@@ -138,7 +151,7 @@ impl Router {
             knife: Knife::new(),
             ready: [false; 2],
             links,
-            quick_start: config.quick_start.map(|(router, bandwidth)| LinkRouter::new(router, bandwidth, config.seed)),
+            quick_start: path.quick_start.map(|(router, bandwidth)| LinkRouter::new(router, bandwidth, path.seed)),
             told: Told::default(),
         })
     }

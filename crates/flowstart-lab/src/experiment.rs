@@ -8,8 +8,10 @@ use rayon::prelude::*;
 use crate::results::flows::Row;
 use crate::results::folder::ExperimentError;
 use crate::run::repetition::CellRun;
+use crate::run::testbed::{Testbed, outcome};
 use crate::spec::web::Rows;
-use crate::study::plan::{Plan, Setting};
+use crate::study::plan::{Cell, Plan, Setting};
+use crate::study::world::World;
 use crate::trace::observe::{self, Kept, Wanted};
 
 /// Runs every cell and repetition that is not among the `known` rows, on `jobs` threads (0: one per core). `done` is
@@ -21,12 +23,14 @@ pub fn execute(
     known: &[Row],
     done: impl Fn(&[Row]) + Sync,
 ) -> Result<Vec<Row>, ExperimentError> {
-    Ok(execute_watched(plan, jobs, known, &Wanted::default(), done)?.0)
+    Ok(execute_watched(plan, None, jobs, known, &Wanted::default(), done)?.0)
 }
 
-/// Like [`execute`], but also watches the runs: keeps the wanted observations of runs whose rows are not known yet.
+/// Like [`execute`], but runs transfers between sockets in the `testbed`, and also watches the simulated runs: keeps the
+/// wanted observations of runs whose rows are not known yet.
 pub fn execute_watched(
     plan: &Plan,
+    testbed: Option<&dyn Testbed>,
     jobs: usize,
     known: &[Row],
     wanted: &Wanted,
@@ -38,7 +42,9 @@ pub fn execute_watched(
         !complete.is_empty()
             && plan.cells_of(*setting).iter().all(|cell| complete.contains(&(plan.id(cell).as_str(), u64::from(rep))))
     };
-    let work: Vec<Piece> = pieces(plan).into_iter().filter(|piece| !is_known(&piece.setting, piece.rep)).collect();
+    let work = pieces(plan).into_iter().filter(|piece| !is_known(&piece.setting, piece.rep));
+    let (work, between_sockets): (Vec<Piece>, Vec<Piece>) =
+        work.partition(|piece| plan.worlds[piece.setting.world] == World::Simulator);
     // More threads than runs would have nothing to do.
     let pool = threads(jobs.min(work.len().max(1)))?;
     let kept = Mutex::new(Kept::default());
@@ -53,7 +59,13 @@ pub fn execute_watched(
             })
             .collect()
     });
-    let fresh: Vec<Row> = fresh.into_iter().flatten().collect();
+    let mut fresh: Vec<Row> = fresh.into_iter().flatten().collect();
+    // One after the other: they take the time that they take, and none may disturb another one.
+    for piece in between_sockets {
+        let rows = rows_of_sockets(plan, testbed, piece)?;
+        done(&rows);
+        fresh.extend(rows);
+    }
     let redone: BTreeSet<(&str, u64)> = fresh.iter().map(|row| (row.cell.as_str(), row.rep)).collect();
     let known = known.iter().filter(|row| !redone.contains(&(row.cell.as_str(), row.rep))).cloned();
     let known: Vec<Row> = known.collect();
@@ -142,6 +154,20 @@ fn rows_of(plan: &Plan, Piece { setting, rep }: Piece, wanted: &Wanted, kept: &M
             if together { Row::of_repetition(&rows).into_iter().collect() } else { rows }
         })
         .collect()
+}
+
+/// The rows of a piece between sockets.
+fn rows_of_sockets(
+    plan: &Plan,
+    testbed: Option<&dyn Testbed>,
+    Piece { setting, rep }: Piece,
+) -> Result<Vec<Row>, ExperimentError> {
+    let testbed = testbed.ok_or_else(|| ExperimentError::Sockets("this program has no testbed".into()))?;
+    let row = |cell: Cell| {
+        let transferred = testbed.transfer(plan, &cell, rep).map_err(ExperimentError::Sockets)?;
+        Ok(Row::new(plan, &cell, rep, &outcome(plan, &cell, transferred)))
+    };
+    plan.cells_of(setting).into_iter().map(row).collect()
 }
 
 /// Number of runs: cells times repetitions.

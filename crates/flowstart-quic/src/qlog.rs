@@ -4,6 +4,7 @@
 
 use flowstart_core::event::Decision;
 use flowstart_core::sources::{Finding, Statement};
+use flowstart_core::units::Bytes;
 use serde_json::{Value, json};
 
 /// What a source stated, as a field: bit/s, or what an earlier connection saved.
@@ -75,7 +76,14 @@ pub fn decision_events(
         Decision::PhaseEntered { phase, trigger } => {
             vec![("flowstart:phase_entered", json!({ "phase": phase, "trigger": trigger }))]
         }
-        Decision::StartupExited { reason, .. } => vec![enter("congestion_avoidance", Some(reason.name()))],
+        Decision::StartupExited { reason, cwnd, ssthresh } => {
+            let mut data = json!({ "reason": reason.name(), "congestion_window": cwnd.get() });
+            // A threshold without end is none.
+            if ssthresh < Bytes::MAX {
+                data["ssthresh"] = json!(ssthresh.get());
+            }
+            vec![enter("congestion_avoidance", Some(reason.name())), ("flowstart:startup_exited", data)]
+        }
         Decision::WindowReduced { .. } => vec![enter("recovery", None)],
         Decision::ReductionUndone { after, .. } => {
             vec![("flowstart:reduction_undone", json!({ "congestion_window": after.get() }))]
@@ -96,7 +104,6 @@ pub fn decision_events(
 #[cfg(test)]
 mod tests {
     use flowstart_core::event::ExitReason;
-    use flowstart_core::units::Bytes;
 
     use super::*;
 
@@ -108,6 +115,8 @@ mod tests {
         let cwnd = Bytes::new(100_000);
         let exited = Decision::StartupExited { reason: ExitReason::Loss, cwnd, ssthresh: cwnd };
         let expected = json!({ "new": "congestion_avoidance", "old": "startup", "trigger": "loss" });
-        assert_eq!(decision_events(exited, &[], &mut state, "loss"), [("quic:congestion_state_updated", expected)]);
+        let left = json!({ "reason": "loss", "congestion_window": 100_000, "ssthresh": 100_000 });
+        let events = [("quic:congestion_state_updated", expected), ("flowstart:startup_exited", left)];
+        assert_eq!(decision_events(exited, &[], &mut state, "loss"), events);
     }
 }

@@ -120,14 +120,15 @@ fn grouped(value: f64, decimals: usize) -> String {
     out
 }
 
-/// The digits behind the point with which no ratio looks like 1 that is not 1: at least this many, at most four.
+/// The digits behind the point with which no ratio looks like 1 that is not 1: at least this many. Where four would not
+/// do it, the ratios are 1 for every purpose, and more digits would only look as if they were not.
 #[must_use]
 pub fn digits_beside_one(ratios: &[f64], least: usize) -> usize {
     let looks_like_one = |digits: usize| {
         let one = format!("{:.digits$}", 1.0);
         ratios.iter().any(|ratio| *ratio != 1.0 && format!("{ratio:.digits$}") == one)
     };
-    (least..4).find(|digits| !looks_like_one(*digits)).unwrap_or(4)
+    (least..=4).find(|digits| !looks_like_one(*digits)).unwrap_or(least)
 }
 
 #[cfg(test)]

@@ -12,6 +12,8 @@ mod help;
 mod interruption;
 mod output;
 mod quic;
+#[cfg(target_os = "linux")]
+mod testbed;
 
 use std::process::ExitCode;
 
@@ -75,6 +77,9 @@ enum Command {
     Relay(command::relay::Arguments),
     /// Pass packets of IP through a link of the lab, in real time (Linux, root).
     Router(command::router::Arguments),
+    /// Run a server and a client of your own over a link of the lab, in namespaces of their own (Linux, root).
+    #[cfg(target_os = "linux")]
+    Testbed(command::testbed::Arguments),
     /// Pass UDP datagrams, and lower the rate that SCONE packets advise.
     #[cfg(target_os = "linux")]
     SconeElement(command::scone_element::Arguments),
@@ -110,6 +115,8 @@ fn main() -> ExitCode {
         #[cfg(target_os = "linux")]
         Command::Relay(arguments) => command::relay::main(arguments),
         Command::Router(arguments) => command::router::main(arguments),
+        #[cfg(target_os = "linux")]
+        Command::Testbed(arguments) => command::testbed::main(arguments),
         #[cfg(target_os = "linux")]
         Command::SconeElement(arguments) => command::scone_element::main(arguments),
         Command::Perf(arguments) => command::perf::main(arguments),

@@ -132,10 +132,20 @@ const NARROWEST: usize = 40;
 /// The width of texts that go to no terminal.
 const WIDTH: usize = 80;
 
+/// Columns and lines of the terminal that stdout is.
+fn terminal() -> Option<(usize, usize)> {
+    let size = std::io::stdout().is_terminal().then(|| terminal_size::terminal_size_of(std::io::stdout()));
+    size.flatten().map(|(width, height)| (width.0.into(), height.0.into()))
+}
+
 /// Columns of the terminal that stdout is, or 80.
 pub(crate) fn width() -> usize {
-    let terminal = std::io::stdout().is_terminal().then(|| terminal_size::terminal_size_of(std::io::stdout()));
-    terminal.flatten().map_or(WIDTH, |(width, _)| usize::from(width.0).max(NARROWEST))
+    terminal().map_or(WIDTH, |(width, _)| width.max(NARROWEST))
+}
+
+/// Whether the begin of this text has left the terminal when its end and the next prompt stand there.
+pub(crate) fn is_taller_than_the_terminal(text: &str) -> bool {
+    terminal().is_some_and(|(_, height)| text.lines().count() >= height)
 }
 
 /// Lets a table fit the terminal. Elsewhere it is as wide as it needs.

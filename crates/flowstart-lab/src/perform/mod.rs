@@ -10,6 +10,7 @@ use crate::report;
 use crate::results::flows::Row;
 use crate::results::folder::ExperimentError;
 use crate::results::summary::{Summary, summarize};
+use crate::run::testbed::Testbed;
 use crate::study::Study;
 use crate::study::plan::Plan;
 use crate::trace::observe::{Kept, Wanted};
@@ -108,6 +109,22 @@ pub fn perform(
     jobs: usize,
     progress: &dyn Progress,
 ) -> Result<Performed, ExperimentError> {
+    perform_on(study, None, sink, precision, jobs, progress)
+}
+
+/// As [`perform`], with a testbed for transfers between sockets, one at a time whatever `jobs` says.
+///
+/// # Errors
+///
+/// Also those of the testbed.
+pub fn perform_on(
+    study: &Study,
+    testbed: Option<&dyn Testbed>,
+    sink: &mut dyn Sink,
+    precision: Option<Precision>,
+    jobs: usize,
+    progress: &dyn Progress,
+) -> Result<Performed, ExperimentError> {
     let begun = precision.map_or_else(|| study.clone(), |precision| study.with_reps(precision.first(study.plan.reps)));
     let most = precision.map_or(begun.plan.reps, |precision| precision.most);
     let earlier = sink.open(&begun, most, progress)?;
@@ -121,7 +138,7 @@ pub fn perform(
         progress.begins(runs - before);
         let wanted = sink.wanted(&study);
         let sink_of_rows: &dyn Sink = sink;
-        let (rows, seen) = experiment::execute_watched(&study.plan, jobs, &known, &wanted, |rows| {
+        let (rows, seen) = experiment::execute_watched(&study.plan, testbed, jobs, &known, &wanted, |rows| {
             progress.done(rows.iter().filter(|row| row.flow == 0).count() as u64);
             sink_of_rows.add(rows, progress);
         })?;

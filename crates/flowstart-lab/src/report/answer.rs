@@ -14,16 +14,16 @@ use crate::results::summary::Summary;
 use crate::spec::application::Felt;
 use crate::study::plan::{AXES, Axis, Cell, Plan};
 
+mod agreement;
 mod harm;
 mod known;
 mod standing;
-mod transports;
 mod words;
 
+pub(super) use agreement::agreement;
 use harm::{best_for_people, felt_by_people};
 use known::known;
 use standing::Standing;
-pub(super) use transports::transports;
 use words::{MOST_NAMED, listed, listed_by_value, middle_of, percent, percent_range};
 
 /// Speed-ups that differ by less than this factor are as good as each other.
@@ -35,16 +35,16 @@ const COVERAGE: [(usize, [u32; 2]); 3] = [(5, [81, 91]), (10, [85, 92]), (20, [9
 /// The answer: a sentence about the best value of the compared axis; whether it depends on the transport; then notes
 /// about the others, costs and counts.
 pub fn answer(plan: &Plan, summary: &Summary) -> Vec<String> {
-    let mut sentences = without_transports(plan, summary);
+    let mut sentences = without_agreement(plan, summary);
     let place = sentences.len().min(1);
-    if let Some(sentence) = transports(plan, summary) {
+    if let Some(sentence) = agreement(plan, summary) {
         sentences.insert(place, sentence);
     }
     sentences
 }
 
 /// The answer without the sentence about transports.
-pub(super) fn without_transports(plan: &Plan, summary: &Summary) -> Vec<String> {
+pub(super) fn without_agreement(plan: &Plan, summary: &Summary) -> Vec<String> {
     let mut sentences: Vec<String> = web::answer(summary).into_iter().chain(rtt::answer(plan, summary)).collect();
     if let Some(axis) = plan.compared() {
         sentences.extend(compared(plan, summary, axis));

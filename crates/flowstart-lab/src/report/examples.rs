@@ -7,6 +7,7 @@ use flowstart_core::time::Duration;
 use super::is_watched;
 use crate::results::flows::Row;
 use crate::results::summary::values;
+use crate::study::axis::Part;
 use crate::study::plan::{AXES, Cell, Plan};
 use crate::trace::observe::{Kept, Resolution, Shown, Watched};
 use flowstart_report as report;
@@ -74,10 +75,10 @@ fn example_cells(plan: &Plan) -> Vec<Cell> {
     let avoidances = if schemes == 1 { plan.avoidances.len().clamp(1, room) } else { 1 };
     let aqms = if schemes * avoidances == 1 { plan.aqms.len().min(room) } else { 1 };
     let transports = (room / (schemes * avoidances * aqms)).clamp(1, plan.transports.len());
-    let otherwise = || AXES.iter().filter(|axis| axis.is_shown_otherwise());
+    let otherwise = || AXES.iter().filter(|axis| axis.is_shown_otherwise() && axis.part == Part::Newcomers);
     plan.cells()
         .into_iter()
-        .filter(|cell| plan.sizes[cell.size].value.is_one_connection())
+        .filter(|cell| plan.sizes[cell.size].value.is_one_connection() && plan.is_simulated(cell))
         .filter(|cell| cell.size == size && cell.aqm < aqms && cell.competitor == plan.competitors.len() - 1)
         .filter(|cell| otherwise().all(|axis| axis.place(*cell) == axis.length(plan) / 2))
         .filter(|cell| shown.contains(&cell.link) && cell.scheme < schemes)
@@ -237,7 +238,8 @@ mod tests {
     /// A plan, its rows, and the observations for a report, made during the runs.
     fn watched(text: &str) -> (Plan, Vec<Row>, Kept) {
         let plan = Scenario::from_text(text).unwrap().plan(Path::new(".")).unwrap();
-        let (rows, kept) = experiment::execute_watched(&plan, 1, &[], &super::super::wanted(&plan), |_| {}).unwrap();
+        let (rows, kept) =
+            experiment::execute_watched(&plan, None, 1, &[], &super::super::wanted(&plan), |_| {}).unwrap();
         assert_eq!(rows, experiment::execute(&plan, 1, &[], |_| {}).unwrap(), "watching changes what happens");
         (plan, rows, kept)
     }

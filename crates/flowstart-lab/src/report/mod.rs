@@ -87,7 +87,10 @@ fn is_watched(plan: &Plan, cell: &Cell) -> bool {
 /// Whether the causes of a cell are shown.
 fn is_explained(plan: &Plan, cell: &Cell) -> bool {
     let has_one_path = plan.mobility(cell).is_none() && plan.is_one_connection(cell);
-    plan.sizes[cell.size].value.is_one_connection() && has_one_path && plan.cells().len() <= MAX_EXPLAINED
+    plan.is_simulated(cell)
+        && plan.sizes[cell.size].value.is_one_connection()
+        && has_one_path
+        && plan.cells().len() <= MAX_EXPLAINED
 }
 
 /// Whether the media packets beside a cell's newcomers are shown.
@@ -154,7 +157,8 @@ pub fn build(
         // Traces show one connection. Replays of a setting's cells show one repetition, unless it failed.
         let shown = standing[cell.index].middle.filter(|of| has_finished(&by_cell[cell.index], *of));
         entry.replay_rep = shown.or_else(|| median_flow(&by_cell[cell.index])).map(|of| of.rep);
-        let can_replay = plan.sizes[cell.size].value.is_one_connection() && own.is_empty();
+        let is_told = plan.sizes[cell.size].value.is_one_connection() && plan.is_simulated(cell);
+        let can_replay = is_told && own.is_empty();
         entry.replay_rep = entry.replay_rep.filter(|_| can_replay);
         entry.samples.media_delay_ms = media;
         entry.curves = [web::curves(plan, cell, &summary.cells[cell.index]), rtt::curves(plan, cell, summary)].concat();
@@ -162,8 +166,8 @@ pub fn build(
     });
     Ok(report::Report {
         title: if texts.title.is_empty() { title(plan) } else { texts.title.clone() },
-        answer: answer::without_transports(plan, summary),
-        transports: answer::transports(plan, summary),
+        answer: answer::without_agreement(plan, summary),
+        transports: answer::agreement(plan, summary),
         question: Some(texts.question.clone()).filter(|text| !text.is_empty()),
         analysis: Some(texts.analysis.clone()).filter(|text| !text.is_empty()),
         links: plan.links.iter().map(|link| link_input(plan, link)).collect(),

@@ -20,6 +20,8 @@ pub const JOURNAL: &str = "flows.partial.csv";
 pub enum ExperimentError {
     /// Threads could not be started.
     Threads(String),
+    /// Transfers cannot run between sockets.
+    Sockets(String),
     /// Pieces that ran apart are not exactly those of the experiment.
     Pieces(String),
     /// The study cannot be written.
@@ -53,6 +55,7 @@ impl fmt::Display for ExperimentError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Threads(problem) => write!(f, "cannot start threads: {problem}"),
+            Self::Sockets(problem) => write!(f, "--world sockets: {problem}"),
             Self::Pieces(problem) => write!(f, "the pieces of the experiment: {problem}"),
             Self::Study(problem) => write!(f, "scenario: {problem}"),
             Self::Report(problem) => write!(f, "report: {problem}"),

@@ -111,7 +111,7 @@ impl Identity {
         let names: BTreeSet<&String> = self.parts.keys().chain(now.parts.keys()).collect();
         for name in names {
             let (then, now) = (self.parts.get(name), now.parts.get(name));
-            if then == now {
+            if then == now || is_default(name, then, now) {
                 continue;
             }
             let written =
@@ -125,6 +125,12 @@ impl Identity {
         }
         differences
     }
+}
+
+/// Whether an axis has its default now that an older program did not know.
+fn is_default(name: &str, then: Option<&Part>, now: Option<&Part>) -> bool {
+    let default = Axis::key(name).and_then(|key| key.default);
+    then.is_none() && now.is_some_and(|now| Some(now.written.as_str()) == default)
 }
 
 /// What is said of results whose rows answer another question than the text beside them asks.

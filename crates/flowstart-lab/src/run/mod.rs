@@ -14,6 +14,7 @@
 //! | interactive media beside them, and its quality | [`media`], [`quality`] |
 //! | video calls beside them | [`call`] |
 //! | the queue discipline that knows the truth | [`oracle`] |
+//! | transfers outside the simulator | [`testbed`] |
 
 #[cfg(test)]
 mod applications_tests;
@@ -28,6 +29,7 @@ mod place;
 mod proxy;
 pub mod quality;
 pub mod repetition;
+pub mod testbed;
 #[cfg(test)]
 mod tests;
 pub mod warm_up;

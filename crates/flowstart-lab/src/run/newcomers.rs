@@ -26,9 +26,9 @@ use crate::spec::link::Link;
 use crate::study::ideal::limit_of;
 use crate::study::plan::{Cell, Plan};
 
-/// Longest simulated time of a transfer over its physical limit; the time is at least [`LEAST_LIMIT`].
+/// Longest time of a transfer over its physical limit; the time is at least [`LEAST_LIMIT`].
 const LIMIT_FACTOR: u64 = 50;
-/// Simulated time that every transfer gets.
+/// Time that every transfer gets.
 const LEAST_LIMIT: Duration = Duration::from_millis(300_000);
 
 /// How long newcomers run.
@@ -173,13 +173,18 @@ pub(super) fn newcomers_in(
     finished
 }
 
+/// The longest time for transfers with this physical limit.
+pub(super) fn patience(limit: Duration) -> Duration {
+    (limit * LIMIT_FACTOR).max(LEAST_LIMIT)
+}
+
 /// Runs until every newcomer's transfer is complete or has failed.
 pub(super) fn complete(plan: &Plan, cell: &Cell, finished: &mut Finished) {
     let start = finished.start;
     let ideals = finished.transfers.iter().map(|transfer| transfer.limit(plan, cell));
     let ideals = ideals.fold(Duration::ZERO, |sum, ideal| sum + ideal);
     let last_start = finished.transfers.last().map_or(start, |transfer| transfer.start);
-    let limit = last_start + (ideals * LIMIT_FACTOR).max(LEAST_LIMIT);
+    let limit = last_start + patience(ideals);
     relocate(plan, cell, finished, limit);
     // A flow that fails, for example because its real stack gave up, does not stop the others.
     for (&flow, failure) in finished.flows.iter().zip(&mut finished.failures) {

@@ -155,6 +155,22 @@ macro_rules! axes {
                         }
                     }
                 }
+                {
+                    /// Where runs happen, at least one.
+                    worlds: Vec<World>, place: world, shown: Shown::Otherwise("world="), carried: false,
+                    plural: "worlds",
+                    meaning: |plan| format!("{:?}", plan.worlds),
+                    keys: {
+                        #[serde(default, with = "one_or_several", skip_serializing_if = "Vec::is_empty")]
+                        world = "world" {
+                            takes: "WORLD", need: Need::Never, default: Some(SIMULATOR),
+                            several: "Where runs happen. simulator, or sockets: real QUIC between two network \
+                                      namespaces of this machine, over the link in real time (Linux, root, \
+                                      --transport quic)",
+                            one: None,
+                        }
+                    }
+                }
             }
             Newcomers {
                 {

@@ -25,6 +25,7 @@ mod reading;
 mod rules;
 pub mod scenario;
 pub mod shipped;
+pub mod world;
 
 /// A question and the runs that answer it.
 #[derive(Clone, Debug)]

@@ -20,6 +20,7 @@ use crate::spec::transport::{DEFAULT_TRANSPORT, Transport};
 use crate::spec::workload::Workload;
 use crate::study::axis::{Key, Need, Part, Shown, axes};
 use crate::study::per_transport::{PerTransport, written};
+use crate::study::world::{SIMULATOR, World};
 
 macro_rules! plan {
     (World { $({ $(#[doc = $world_doc:literal])+ $worlds:ident: $world_type:ty, place: $world:ident, $($a:tt)* })+ }
@@ -121,13 +122,15 @@ axes!(table);
 
 /// The axis of links.
 const LINKS: &str = "link";
+/// The axis of worlds.
+const WORLDS: &str = "world";
 /// The axis of transports.
 const TRANSPORTS: &str = "transport";
 /// The axes whose values are compared only if no other axis has a choice: with several links and schemes, schemes are
 /// compared on each link.
-const COMPARED_ALONE: [&str; 2] = [TRANSPORTS, LINKS];
+const COMPARED_ALONE: [&str; 3] = [WORLDS, TRANSPORTS, LINKS];
 /// The axes whose values are compared with their first one, those that matter most first.
-const COMPARED: [&str; 5] = ["scheme", "avoidance", "aqm", TRANSPORTS, LINKS];
+const COMPARED: [&str; 6] = ["scheme", "avoidance", "aqm", WORLDS, TRANSPORTS, LINKS];
 
 fn compared() -> impl Iterator<Item = &'static Axis> {
     COMPARED.iter().filter_map(|name| AXES.iter().find(|axis| axis.name() == *name))
@@ -220,6 +223,12 @@ impl Named for Transport {
     }
 }
 
+impl Named for World {
+    fn text(&self) -> &str {
+        self.name()
+    }
+}
+
 impl Named for WindowValidation {
     fn text(&self) -> &str {
         self.name()
@@ -307,6 +316,11 @@ impl Plan {
     /// The transport of a cell's flows.
     pub fn transport_of(&self, cell: &Cell) -> &Transport {
         &self.transports[cell.transport]
+    }
+
+    /// Whether a cell's runs are simulated, and can be simulated again.
+    pub fn is_simulated(&self, cell: &Cell) -> bool {
+        self.worlds[cell.world] == World::Simulator
     }
 
     /// A text about each transport, by its place.

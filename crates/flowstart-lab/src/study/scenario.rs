@@ -21,7 +21,8 @@ use crate::spec::{InputError, STACK, Written};
 use crate::study::axis::axes;
 use crate::study::per_transport::PerTransport;
 use crate::study::plan::{AXES, Axis, Plan};
-use crate::study::rules::{connections, cross_traffic, oracle, pages, proxies, sharing, web_sessions};
+use crate::study::rules::{connections, cross_traffic, oracle, pages, proxies, sharing, sockets, web_sessions};
+use crate::study::world::World;
 
 /// Most repetitions of a cell.
 pub const MAX_REPS: u32 = 100_000;
@@ -288,7 +289,10 @@ impl Scenario {
             return Err(InputError::new("published", published, format!("allowed is {}", PUBLISHED.join(", "))));
         }
         let options = self.link_options.as_deref();
-        let links = each("link", &self.link, |text| Link::parse_with("link", text, options, self.noise, directory))?;
+        let worlds = each("world", &self.world, |text| World::parse("world", text))?;
+        // A machine's own noise takes the place of what stands for it.
+        let noise = self.noise && !worlds.contains(&World::Sockets);
+        let links = each("link", &self.link, |text| Link::parse_with("link", text, options, noise, directory))?;
         for (place, link) in links.iter().enumerate() {
             if links[..place].iter().any(|earlier| earlier.text == link.text) {
                 return Err(InputError::new("link", &link.text, "two links have this name; each needs its own"));
@@ -319,6 +323,7 @@ impl Scenario {
             arrivals: each("arrival", &self.arrival, |text| Arrival::parse("arrival", text))?,
             idle: self.idle_policies()?,
             moves: self.mobility(directory)?,
+            worlds,
             reps: self.reps,
             seed: self.seed,
             hint: self.hint,
@@ -330,6 +335,7 @@ impl Scenario {
         pages::check(&plan)?;
         proxies::check(&plan)?;
         sharing::check(&plan)?;
+        sockets::check(&plan)?;
         for arrival in &plan.arrivals {
             let nearest = arrival.value.rtts.iter().min();
             if let Some((rtt, link)) = nearest.and_then(|rtt| Some((rtt, plan.links.iter().find(|l| l.rtt > *rtt)?))) {

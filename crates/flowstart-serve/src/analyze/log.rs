@@ -28,6 +28,15 @@ pub struct Answer {
     pub millis: f64,
 }
 
+/// When a connection left startup, and with what.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Exit {
+    /// Milliseconds since the first packet.
+    pub millis: f64,
+    /// The congestion window, in bytes.
+    pub cwnd: u64,
+}
+
 /// One connection.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Connection {
@@ -39,10 +48,20 @@ pub struct Connection {
     pub answers: Vec<Answer>,
     /// Why startup ended, if it did.
     pub exit: Option<String>,
+    /// When it did. Files of older versions do not say.
+    pub exited: Option<Exit>,
+    /// Most bytes in flight until then.
+    pub startup_in_flight: u64,
+    /// Reductions of the window for congestion.
+    pub window_cuts: u64,
+    /// Collapses of the window: persistent congestion.
+    pub collapses: u64,
     /// Packets sent.
     pub sent: u64,
     /// Packets declared lost.
     pub lost: u64,
+    /// Bytes of the packets declared lost, with their headers.
+    pub lost_bytes: u64,
 }
 
 impl Connection {
@@ -86,6 +105,8 @@ pub enum LogError {
 struct Record<'a> {
     #[serde(default)]
     name: &'a str,
+    #[serde(default)]
+    time: f64,
     /// Read only where it is needed, because the data of other events may have other types.
     #[serde(borrow, default)]
     data: Option<&'a RawValue>,
@@ -122,7 +143,18 @@ struct Data {
     payload: Option<u64>,
     fct_ms: Option<f64>,
     old: Option<String>,
+    new: Option<String>,
     trigger: Option<String>,
+    congestion_window: Option<u64>,
+    bytes_in_flight: Option<u64>,
+    header: Option<Header>,
+}
+
+/// The part of a packet's header that is read.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Header {
+    length: u64,
 }
 
 /// Reads the file of one connection.
@@ -161,7 +193,7 @@ pub fn parse(input: &mut dyn BufRead, path: &Path) -> Result<Connection, LogErro
             continue;
         }
         let broken = |error: serde_json::Error| damaged(abridged(error.to_string()));
-        let Record { name, data, trace } = serde_json::from_slice(text).map_err(broken)?;
+        let Record { name, time, data, trace } = serde_json::from_slice(text).map_err(broken)?;
         if let Some(trace) = trace {
             let Trace { vantage_point, common_fields } = serde_json::from_str(trace.get()).map_err(broken)?;
             connection.id = common_fields.group_id.map(|group| format!("{group} {}", vantage_point.end));
@@ -169,12 +201,26 @@ pub fn parse(input: &mut dyn BufRead, path: &Path) -> Result<Connection, LogErro
         let data = || data.map_or(Ok(Data::default()), |data| serde_json::from_str(data.get())).map_err(broken);
         match name {
             "quic:packet_sent" => connection.sent += 1,
-            "quic:packet_lost" => connection.lost += 1,
+            "quic:packet_lost" => {
+                connection.lost += 1;
+                let length = data()?.header.map_or(0, |header| header.length);
+                connection.lost_bytes = connection.lost_bytes.saturating_add(length);
+            }
             "quic:congestion_state_updated" => {
-                let Data { old, trigger, .. } = data()?;
+                let Data { old, new, trigger, .. } = data()?;
                 if old.as_deref() == Some("startup") {
                     connection.exit = connection.exit.or(trigger);
                 }
+                connection.window_cuts += u64::from(new.as_deref() == Some("recovery"));
+                connection.collapses += u64::from(new.as_deref() == Some("slow_start"));
+            }
+            "quic:recovery_metrics_updated" if connection.exit.is_none() => {
+                let in_flight = data()?.bytes_in_flight.unwrap_or(0);
+                connection.startup_in_flight = connection.startup_in_flight.max(in_flight);
+            }
+            "flowstart:startup_exited" => {
+                let window = data()?.congestion_window;
+                connection.exited = connection.exited.or(window.map(|cwnd| Exit { millis: time, cwnd }));
             }
             "flowstart:connection" => {
                 let scheme = data()?.scheme;
@@ -233,9 +279,13 @@ mod tests {
         \u{1e}{\"time\":0,\"name\":\"flowstart:connection\",\"data\":{\"scheme\":\"blitzstart\",\"avoidance\":\"cubic\"}}\n\
         \u{1e}{\"time\":1,\"name\":\"quic:packet_sent\",\"data\":{\"header\":{\"packet_type\":\"initial\"}}}\n\
         \u{1e}{\"time\":1,\"name\":\"quic:packet_sent\",\"data\":{}}\n\
-        \u{1e}{\"time\":9,\"name\":\"quic:packet_lost\",\"data\":{\"trigger\":\"time_threshold\"}}\n\
+        \u{1e}{\"time\":8,\"name\":\"quic:recovery_metrics_updated\",\"data\":{\"bytes_in_flight\":60000}}\n\
+        \u{1e}{\"time\":9,\"name\":\"quic:packet_lost\",\
+             \"data\":{\"header\":{\"packet_number\":3,\"length\":1200},\"trigger\":\"time_threshold\"}}\n\
         \u{1e}{\"time\":9,\"name\":\"quic:congestion_state_updated\",\
              \"data\":{\"old\":\"startup\",\"new\":\"recovery\",\"trigger\":\"loss\"}}\n\
+        \u{1e}{\"time\":9.5,\"name\":\"flowstart:startup_exited\",\"data\":{\"congestion_window\":30000}}\n\
+        \u{1e}{\"time\":10,\"name\":\"quic:recovery_metrics_updated\",\"data\":{\"bytes_in_flight\":90000}}\n\
         \u{1e}{\"time\":20,\"name\":\"flowstart:answered\",\"data\":{\"payload\":70000,\"fct_ms\":18.5}}\n";
 
     #[test]
@@ -245,8 +295,13 @@ mod tests {
             scheme: "blitzstart".into(),
             answers: vec![Answer { bytes: 70_000, millis: 18.5 }],
             exit: Some("loss".into()),
+            exited: Some(Exit { millis: 9.5, cwnd: 30_000 }),
+            startup_in_flight: 60_000,
+            window_cuts: 1,
+            collapses: 0,
             sent: 2,
             lost: 1,
+            lost_bytes: 1200,
         };
         assert_eq!(parsed(LOG).unwrap(), expected);
         assert_eq!(expected.lost_share(), Some(0.5));

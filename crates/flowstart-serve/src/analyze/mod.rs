@@ -270,9 +270,9 @@ mod tests {
             id: None,
             scheme: scheme.into(),
             answers: vec![Answer { bytes, millis }],
-            exit: None,
             sent: 100,
             lost: u64::from(scheme == "fast"),
+            ..Connection::default()
         }
     }
 

@@ -16,7 +16,7 @@ use serde_json::{Map, Value, json};
 use crate::attention::Waiting;
 use crate::command::trace::{Selection, failed};
 use crate::failure::{FAILED, Failure};
-use crate::output::{fitted, print};
+use crate::output::{fitted, print, wrapped};
 
 #[derive(Debug, Args)]
 #[command(
@@ -100,8 +100,8 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
         let text = serde_json::to_string_pretty(&value).map_err(|error| Failure::Other(error.to_string()))?;
         print(&format!("{text}\n"))?;
     } else {
-        let sentences: Vec<String> = explained.iter().map(|one| sentence(&plan, one)).collect();
-        print(&format!("{}\n\n{}\n", sentences.join("\n"), fitted(table(&plan, &explained))))?;
+        let sentences: Vec<String> = explained.iter().map(|one| wrapped(&sentence(&plan, one))).collect();
+        print(&format!("{}\n{}\n", sentences.concat(), fitted(table(&plan, &explained))))?;
     }
     Ok(if any_failed { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
 }

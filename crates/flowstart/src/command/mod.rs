@@ -20,5 +20,7 @@ pub(crate) mod run;
 #[cfg(target_os = "linux")]
 pub(crate) mod scone_element;
 pub(crate) mod serve;
+#[cfg(target_os = "linux")]
+pub(crate) mod testbed;
 pub(crate) mod trace;
 pub(crate) mod validate;

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use flowstart_core::time::Duration;
+use flowstart_emu::router;
 use flowstart_lab::spec::aqm::Aqm;
-use flowstart_lab::spec::link::{ACCESS_RATE, Link};
+use flowstart_lab::spec::link::Link;
 
 use crate::failure::Failure;
 
@@ -16,22 +16,22 @@ pub(super) fn real_link(whose: &str, link: &str, aqm: &str) -> Result<(Link, Aqm
     if aqm == Aqm::Oracle {
         return Err(Failure::Input("--aqm oracle: only a simulator knows every window".into()));
     }
-    let of_routers = link.routers.and_then(|routers| routers.key_without_sockets());
-    let elsewhere = [
-        ("access_rate", link.access_rate < ACCESS_RATE),
-        ("access_delay", link.access_delay > Duration::ZERO),
-        ("access_jitter", link.access_jitter.is_some()),
-        ("hops", link.hops > 1),
-        ("hint", link.hint.is_some()),
-        ("hint_steps", link.hint_grid.is_some()),
-        ("xcp", link.xcp),
-        ("pep", link.proxy.is_some()),
-        ("trace_start", link.trace_start_varies),
-    ];
-    let elsewhere = elsewhere.into_iter().find(|(_, is_set)| *is_set).map(|(key, _)| key);
-    if let Some(key) = elsewhere.or(of_routers) {
+    let of_hosts = [("hint", link.hint.is_some()), ("hint_steps", link.hint_grid.is_some())];
+    let of_hosts = of_hosts.into_iter().find(|(_, is_set)| *is_set).map(|(key, _)| key);
+    if let Some(key) = link.key_without_sockets().or(of_hosts) {
         let allowed = if key == "access_rate" { "; access_rate=10gbit leaves it out" } else { "" };
         return Err(Failure::Input(format!("--link `{text}`: a {whose} has no {key}{allowed}")));
     }
     Ok((link, aqm))
+}
+
+/// What packets of IP meet on this link.
+pub(super) fn path(whose: &str, link: &str, aqm: &str, seed: u64) -> Result<router::Path, Failure> {
+    let (read, aqm) = real_link(whose, link, aqm)?;
+    if read.advising.is_some() {
+        return Err(Failure::Input(format!("--link `{link}`: a {whose} has no scone; a relay has")));
+    }
+    let (down, up) = read.hop(&aqm.config());
+    let quick_start = read.routers.map(|routers| (routers.at(0), routers.bandwidth.unwrap_or(read.rate)));
+    Ok(router::Path { down, up, quick_start, seed })
 }

@@ -11,6 +11,7 @@ use flowstart_lab::perform::{self, Folder, Performed, Precision, Progress, Prove
 use flowstart_lab::results::flows::Row;
 use flowstart_lab::results::folder::ExperimentError;
 use flowstart_lab::results::journal;
+use flowstart_lab::run::testbed::Testbed;
 use flowstart_lab::study::Study;
 use flowstart_lab::study::plan::Plan;
 use flowstart_lab::study::scenario::{MAX_REPS, Scenario, ScenarioError};
@@ -22,6 +23,8 @@ use flowstart_validate::table1;
 use crate::failure::{FAILED, Failure};
 use crate::interruption::leaves_nothing_half_written;
 use crate::output;
+#[cfg(target_os = "linux")]
+use crate::testbed::Sockets;
 
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
@@ -233,6 +236,13 @@ impl Sink for Written<'_> {
     }
 }
 
+/// Where transfers between sockets run.
+#[cfg(target_os = "linux")]
+const TESTBED: Option<&dyn Testbed> = Some(&Sockets);
+/// Network namespaces are Linux's.
+#[cfg(not(target_os = "linux"))]
+const TESTBED: Option<&dyn Testbed> = None;
+
 /// Performs a study, writes its folder and shows the result.
 pub(crate) fn perform(study: &Study, results: &Results) -> Result<ExitCode, Failure> {
     let table = OnceLock::new();
@@ -258,7 +268,7 @@ pub(crate) fn perform(study: &Study, results: &Results) -> Result<ExitCode, Fail
     let sink: &mut dyn Sink = folder.as_mut().map_or(&mut nowhere as &mut dyn Sink, |folder| folder);
     let precision = results.precision(study)?;
     let bars = output::Bars::default();
-    let performed = perform::perform(study, sink, precision, results.jobs, &bars)?;
+    let performed = perform::perform_on(study, TESTBED, sink, precision, results.jobs, &bars)?;
     // A message that still waits would stand in the answer.
     drop(bars);
     let problem = folder.and_then(|folder| folder.problem);
@@ -302,6 +312,10 @@ fn show(
     }
     if let Some(report) = report {
         text += &format!("\nReport: {}\n", report.display());
+    }
+    // Nobody has to scroll up for the answer.
+    if output::is_taller_than_the_terminal(&text) {
+        text += &format!("\n{}", output::wrapped(&summary.answer));
     }
     output::print(&text)
 }

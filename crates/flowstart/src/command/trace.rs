@@ -25,7 +25,7 @@ use crate::command::compare::Setup;
 use crate::command::run::mixed;
 use crate::failure::{FAILED, Failure};
 use crate::interruption::leaves_nothing_half_written;
-use crate::output::print;
+use crate::output::{print, wrapped};
 
 /// The table of events.
 const TABLE: &str = "trace.csv";
@@ -118,6 +118,10 @@ impl Selection {
         if let Some(size) = sizes.find(|size| !size.value.is_one_connection()) {
             let problem = "has several connections; trace and explain show one, give --size or a page with http=2 or 3";
             return Err(Failure::Input(format!("--application `{}`: {problem}", size.text)));
+        }
+        if let Some(cell) = cells.iter().find(|cell| !plan.is_simulated(cell)) {
+            let problem = "its runs were between sockets, and cannot be simulated again; trace and explain show others";
+            return Err(Failure::Input(format!("--cell `{}`: {problem}", plan.id(cell))));
         }
         if self.rep >= plan.reps.max(1) {
             return Err(Failure::Input(format!("--rep {}: allowed is 0 to {}", self.rep, plan.reps - 1)));
@@ -258,7 +262,7 @@ impl Traced<'_> {
             written = folder::write_file(file, |out| io::copy(&mut File::open(&packets)?, out).map(|_| ()));
         }
         drop(waiting);
-        print(&format!("{}\n{place}", answer.join(" ")))?;
+        print(&(wrapped(&answer.join(" ")) + &place))?;
         written?;
         Ok(code(&runs.into_iter().flat_map(|run| run.outcomes).collect::<Vec<_>>()))
     }

@@ -15,6 +15,9 @@ pub(super) struct Harm {
     measure: HarmIn,
     /// The size, the medians, and the worst of each side.
     parts: Vec<(String, [f64; 2], [f64; 2])>,
+    /// Packets that others lost, in the median: on a full link nobody can take less from them than what he carries, so
+    /// only this tells how hard he was on them.
+    dropped: Option<[f64; 2]>,
 }
 
 /// Sizes differ much if the largest is this many times the smallest.
@@ -40,7 +43,12 @@ impl Harm {
             true => (0..plan.sizes.len()).filter_map(|size| part(Some(size))).collect(),
             false => part(None).into_iter().collect(),
         };
-        (!parts.is_empty()).then_some(Self { measure, parts })
+        let dropped = |side: usize| {
+            let packets = |cells: &[&CellSummary; 2]| cells[side].others.as_ref()?.dropped_packets.mean;
+            median(&cells.iter().filter_map(|(_, cells)| packets(cells)).collect::<Vec<_>>())
+        };
+        let dropped = (measure == HarmIn::Goodput).then(|| dropped(0).zip(dropped(1))).flatten();
+        (!parts.is_empty()).then_some(Self { measure, parts, dropped: dropped.map(|(own, base)| [own, base]) })
     }
 
     /// The clause behind an answer.
@@ -57,7 +65,17 @@ impl Harm {
             HarmIn::Frames => {
                 format!("the call beside it does not show {own} of its frames, and {base} beside {baseline}")
             }
-            HarmIn::Time | HarmIn::Goodput => self.taken(baseline),
+            HarmIn::Time | HarmIn::Goodput => self.taken(baseline) + &self.lost(baseline),
+        }
+    }
+
+    /// The packets that others lost, where they lost more or fewer than beside the first value.
+    fn lost(&self, baseline: &str) -> String {
+        match self.dropped.map(|sides| sides.map(packets)) {
+            Some([own, base]) if own != base => {
+                format!("; because of it they lose {own} packets, because of {baseline} {base}")
+            }
+            _ => String::new(),
         }
     }
 
@@ -189,6 +207,12 @@ fn in_words(measure: HarmIn, value: f64) -> String {
         HarmIn::Frames => percent(value),
         HarmIn::Goodput => signed(value, "Mbit", 1, ["less", "more", "as much"]),
     }
+}
+
+/// Packets that were lost more than without the newcomers.
+fn packets(value: f64) -> String {
+    let number = format!("{:.0}", value.abs());
+    if value < 0.0 && number != "0" { format!("{number} fewer") } else { number }
 }
 
 /// A quantity, and the word for its sign; the last word alone for what rounds to zero.

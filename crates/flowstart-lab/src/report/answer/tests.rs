@@ -291,7 +291,7 @@ fn on_transports<V: Copy + Into<Verdict>>(
         count += 1;
     }
     assert_eq!(count, of.len());
-    (answer(&plan, &summary), transports::transports(&plan, &summary))
+    (answer(&plan, &summary), agreement(&plan, &summary))
 }
 
 const TWO: [&str; 2] = ["model-quic", "model-tcp"];

@@ -53,6 +53,8 @@ pub const OF_BOTH: [&str; 2] = ["model-quic", "quic"];
 
 /// The key that chooses a profile.
 const PROFILE: Key = Key::new("profile", "a name", "the profile that the others override", "rfc9002; TCP: tcp-linux");
+/// The profile of TCP as Linux runs it.
+const LINUX: &str = "tcp-linux";
 /// What profiles have that is no policy: the name before the colon says it, and the keys of `--avoidance`.
 const NOT_FOR_USERS: [&str; 2] = ["protocol", "other_avoidances"];
 
@@ -100,6 +102,13 @@ impl Transport {
         let name = spec.value(PROFILE.name)?.unwrap_or(default);
         let name = names::find(name, &profiles).unwrap_or(name);
         Self::of_profile(&spec, protocol, name, |_| Ok(()))
+    }
+
+    /// Whether it is TCP as Linux runs it, but for the receive window, so that a kernel of Linux can take its place.
+    pub fn is_of_linux(&self) -> bool {
+        let Profile { receive_window, initial_receive_window, receive_buffer, .. } = *self.profile;
+        let of = |linux: Profile| Profile { receive_window, initial_receive_window, receive_buffer, ..linux };
+        self.stack.is_none() && Profile::named(LINUX).is_some_and(|linux| of(linux) == *self.profile)
     }
 
     /// Congestion avoidance of a flow for which nobody chose one.

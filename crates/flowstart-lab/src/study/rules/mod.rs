@@ -6,4 +6,5 @@ pub(in crate::study) mod oracle;
 pub(in crate::study) mod pages;
 pub(in crate::study) mod proxies;
 pub(in crate::study) mod sharing;
+pub(in crate::study) mod sockets;
 pub(in crate::study) mod web_sessions;

@@ -14,6 +14,7 @@
 //! | `flowstart:hint_capped` | `hinted` and `used`, in bit/s |
 //! | `flowstart:advice_capped` | `advised`, in bit/s, and `congestion_window`, what is left |
 //! | `flowstart:phase_entered` | `phase`, `trigger` |
+//! | `flowstart:startup_exited` | `reason`, `congestion_window`; optional: `ssthresh`; in bytes |
 //! | `flowstart:reduction_undone` | `congestion_window` in bytes |
 //! | `flowstart:window_validated` | `congestion_window` and `ssthresh`, in bytes |
 //! | `flowstart:window_shared` | others gave window or took it: `congestion_window`, in bytes |

@@ -11,7 +11,7 @@ use flowstart_emu::router::{Config, Direction, Router, RouterError, Told};
 use serde_json::{Value, json};
 
 use super::Arguments;
-use crate::command::real_link::real_link;
+use crate::command::real_link::path;
 use crate::command::relay::{quick_start_as_json, quick_start_in_words, unsent_in_words, until_signal};
 use crate::failure::Failure;
 use crate::output::print;
@@ -21,10 +21,7 @@ type Moment = (Timestamp, Told);
 
 impl Arguments {
     fn config(&self) -> Result<Config, Failure> {
-        let (link, aqm) = real_link("router", &self.link, &self.aqm)?;
-        if link.advising.is_some() {
-            return Err(Failure::Input(format!("--link `{}`: a router has no scone; a relay has", self.link)));
-        }
+        let path = path("router", &self.link, &self.aqm, self.seed)?;
         let [servers, clients] = &*self.ports else {
             let told = "two are needed: the side of servers first, that of clients second";
             return Err(Failure::Input(format!("--port: {told}")));
@@ -34,9 +31,7 @@ impl Arguments {
         if servers == clients {
             return Err(Failure::Input(format!("--port `{servers}`: named twice; the two sides need a port each")));
         }
-        let (down, up) = link.hop(&aqm.config());
-        let quick_start = link.routers.map(|routers| (routers.at(0), routers.bandwidth.unwrap_or(link.rate)));
-        Ok(Config { servers, clients, down, up, quick_start, seed: self.seed })
+        Ok(Config { servers, clients, path })
     }
 }
 
@@ -130,7 +125,7 @@ fn lately_as_json(now: &Direction, before: &Direction, passed: Duration) -> Valu
     })
 }
 
-fn in_words(told: &Told) -> String {
+pub(in crate::command) fn in_words(told: &Told) -> String {
     let of = |name: &str, direction: &Direction| {
         let (link, marked) = (&direction.link, direction.marked);
         let (departed, dropped, lost, waiting) = (link.departed, link.dropped, link.lost, link.max_waiting);
@@ -148,7 +143,7 @@ fn in_words(told: &Told) -> String {
         + &unsent_in_words(told.refused, told.unsent)
 }
 
-fn as_json(told: &Told) -> Value {
+pub(in crate::command) fn as_json(told: &Told) -> Value {
     let of = |direction: &Direction| {
         let Direction { link, marked, foreign, malformed, segmented, .. } = direction;
         json!({

@@ -9,6 +9,8 @@ use crate::failure::Failure;
 
 #[cfg(target_os = "linux")]
 mod linux;
+#[cfg(target_os = "linux")]
+pub(super) use linux::{as_json, in_words};
 
 #[derive(Debug, Args)]
 #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "the command is refused there"))]

@@ -1,4 +1,4 @@
-//! Whether the answer depends on the transport, where an experiment has several.
+//! Whether the answer depends on how it was measured: on the transport or on the world, where an experiment has several.
 
 use std::collections::BTreeMap;
 
@@ -9,8 +9,8 @@ use crate::results::cell_summary::Comparison;
 use crate::results::summary::Summary;
 use crate::study::plan::{AXES, Axis, Cell, Plan};
 
-/// The axis of transports.
-const TRANSPORT: &str = "transport";
+/// The axes of ways to measure.
+const WAYS: [&str; 2] = ["world", "transport"];
 
 /// What a comparison shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -31,20 +31,20 @@ impl Sign {
     }
 }
 
-/// A comparison on one transport.
+/// A comparison on one of them.
 #[derive(Clone, Copy)]
 struct Outcome<'a> {
     cell: Cell,
-    transport: &'a str,
+    way: &'a str,
     sign: Sign,
     speedup: f64,
 }
 
-/// The same comparison on several transports.
+/// The same comparison on several of them.
 struct Contrast<'a>(Vec<Outcome<'a>>);
 
 impl Contrast<'_> {
-    /// Whether it is faster on one transport and not on another.
+    /// Whether it is faster on one of them and not on another.
     fn differs(&self) -> bool {
         let faster = self.0.iter().filter(|outcome| outcome.sign == Sign::Faster).count();
         faster > 0 && faster < self.0.len()
@@ -54,7 +54,7 @@ impl Contrast<'_> {
         self.0.iter().all(|outcome| outcome.sign == self.0[0].sign)
     }
 
-    /// How much the transports differ: first in sign, then in speed-up.
+    /// How much they differ: first in sign, then in speed-up.
     fn distance(&self) -> (bool, f64) {
         let slowest = self.0.iter().map(|outcome| outcome.sign).min();
         let speedups = || self.0.iter().map(|outcome| outcome.speedup.ln());
@@ -62,14 +62,14 @@ impl Contrast<'_> {
         (slowest == Some(Sign::Slower), spread)
     }
 
-    /// What it shows on each transport, those where it is fastest first.
+    /// What it shows on each of them, those where it is fastest first.
     fn in_words(&self, plan: &Plan, compared: &Axis) -> String {
         let mut outcomes = self.0.clone();
         outcomes.sort_by(|a, b| b.sign.cmp(&a.sign).then(b.speedup.total_cmp(&a.speedup)));
-        let each = outcomes.iter().map(|Outcome { transport, sign, speedup, .. }| match sign {
-            Sign::Faster => format!("is {} times as fast with {transport}", ratio([*speedup; 2])),
-            Sign::Slower => format!("takes {} with {transport}", longer(*speedup)),
-            Sign::Neither => format!("is not measurably faster or slower with {transport}"),
+        let each = outcomes.iter().map(|Outcome { way, sign, speedup, .. }| match sign {
+            Sign::Faster => format!("is {} times as fast with {way}", ratio([*speedup; 2])),
+            Sign::Slower => format!("takes {} with {way}", longer(*speedup)),
+            Sign::Neither => format!("is not measurably faster or slower with {way}"),
         });
         let cell = outcomes[0].cell;
         let [name, baseline] = [cell, compared.at(cell, 0)].map(|cell| compared.value(plan, &cell).unwrap_or_default());
@@ -77,42 +77,44 @@ impl Contrast<'_> {
     }
 
     /// Where it is: its values on all other axes with a choice.
-    fn place(&self, plan: &Plan, compared: &Axis) -> String {
+    fn place(&self, plan: &Plan, way: &Axis, compared: &Axis) -> String {
         let cell = self.0[0].cell;
-        let others = AXES.iter().filter(|axis| ![TRANSPORT, compared.name()].contains(&axis.name()));
+        let others = AXES.iter().filter(|axis| ![way.name(), compared.name()].contains(&axis.name()));
         let varied = others.filter(|axis| axis.length(plan) > 1);
         varied.filter_map(|axis| axis.value(plan, &cell)).collect::<Vec<_>>().join(", ")
     }
 }
 
-/// The comparisons of an axis on each transport where any repetition completed, in the order of results.
-fn contrasts<'a>(plan: &'a Plan, summary: &Summary, compared: &Axis) -> Vec<Contrast<'a>> {
-    let Some(axis) = AXES.iter().find(|axis| axis.name() == TRANSPORT) else { return Vec::new() };
+/// The comparisons of an axis on each of these ways where any repetition completed, in the order of results.
+fn contrasts<'a>(plan: &'a Plan, summary: &Summary, axis: &Axis, compared: &Axis) -> Vec<Contrast<'a>> {
     let mut known: BTreeMap<Vec<usize>, Contrast<'a>> = BTreeMap::new();
     for cell in plan.cells().into_iter().filter(|cell| compared.place(*cell) > 0) {
         let Some(versus) = &summary.cells[cell.index].vs_baseline else { continue };
         let place = AXES.iter().map(|one| one.place(axis.at(cell, 0))).collect();
         let contrast = known.entry(place).or_insert_with(|| Contrast(Vec::new()));
         let Some((sign, speedup)) = Sign::of(versus).zip(versus.speedup) else { continue };
-        contrast.0.push(Outcome { cell, transport: &plan.transport_of(&cell).text, sign, speedup });
+        contrast.0.push(Outcome { cell, way: axis.value(plan, &cell).unwrap_or_default(), sign, speedup });
     }
     known.into_values().collect()
 }
 
-/// Whether comparisons have the same sign on all transports. `None` where nothing is compared on several transports.
-pub(in crate::report) fn transports(plan: &Plan, summary: &Summary) -> Option<String> {
-    let compared = plan.compared().filter(|axis| axis.name() != TRANSPORT)?;
-    let mut contrasts = contrasts(plan, summary, compared);
-    let has = |contrast: &Contrast<'_>, name: &str| contrast.0.iter().any(|outcome| outcome.transport == name);
-    let names = plan.transports.iter().map(|transport| &*transport.text);
+/// Whether comparisons have the same sign in all worlds, or on all transports. `None` where nothing is compared on
+/// several of them.
+pub(in crate::report) fn agreement(plan: &Plan, summary: &Summary) -> Option<String> {
+    let several = |name| AXES.iter().find(|axis| axis.name() == name && axis.length(plan) > 1);
+    let way = WAYS.into_iter().find_map(several)?;
+    let compared = plan.compared().filter(|axis| !WAYS.contains(&axis.name()))?;
+    let mut contrasts = contrasts(plan, summary, way, compared);
+    let has = |contrast: &Contrast<'_>, name: &str| contrast.0.iter().any(|outcome| outcome.way == name);
+    let names = way.texts(plan).into_iter();
     let (silent, all): (Vec<&str>, Vec<&str>) = names.partition(|name| contrasts.iter().any(|one| !has(one, name)));
     contrasts.retain(|contrast| contrast.0.len() > 1);
     let (all, silent) = match (&silent[..], &all[..]) {
-        ([], [_, _]) => ("Both transports".to_owned(), String::new()),
-        ([], all) => (format!("All {} transports", all.len()), String::new()),
+        ([], [_, _]) => (format!("Both {}", way.plural), String::new()),
+        ([], all) => (format!("All {} {}", all.len(), way.plural), String::new()),
         (silent, all) => {
             let names = |names: &[&str]| listed(&names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
-            let all = if all.len() > 1 { names(all) } else { "The other transports".to_owned() };
+            let all = if all.len() > 1 { names(all) } else { format!("The other {}", way.plural) };
             (all, format!(" With {} no transfer completes in some comparisons.", names(silent)))
         }
     };
@@ -122,12 +124,13 @@ pub(in crate::report) fn transports(plan: &Plan, summary: &Summary) -> Option<St
         a_sign.cmp(&b_sign).then(a.total_cmp(&b))
     });
     let sentence = match (furthest, &contrasts[..]) {
-        (Some(only), [_]) => format!("The answer depends on the transport: {}.", only.in_words(plan, compared)),
+        (Some(only), [_]) => format!("The answer depends on the {}: {}.", way.name(), only.in_words(plan, compared)),
         (Some(furthest), several) => {
-            let place = furthest.place(plan, compared);
+            let place = furthest.place(plan, way, compared);
             let on = if place.is_empty() { String::new() } else { format!(" ({place})") };
             format!(
-                "The answer depends on the transport in {} of {} comparisons: {}{on}.",
+                "The answer depends on the {} in {} of {} comparisons: {}{on}.",
+                way.name(),
                 differing.len(),
                 several.len(),
                 furthest.in_words(plan, compared)
@@ -153,13 +156,13 @@ pub(in crate::report) fn transports(plan: &Plan, summary: &Summary) -> Option<St
         (None, several) => {
             let torn: Vec<&Contrast<'_>> = several.iter().filter(|contrast| !contrast.agrees()).collect();
             let furthest = torn.iter().max_by(|a, b| a.distance().1.total_cmp(&b.distance().1))?;
-            let place = furthest.place(plan, compared);
+            let place = furthest.place(plan, way, compared);
             let on = if place.is_empty() { String::new() } else { format!(" ({place})") };
             let of = match several.len() {
                 1 => String::new(),
                 all => format!(" in {} of {all} comparisons", torn.len()),
             };
-            format!("Only some transports show a loss{of}: {}{on}.", furthest.in_words(plan, compared))
+            format!("Only some {} show a loss{of}: {}{on}.", way.plural, furthest.in_words(plan, compared))
         }
     };
     Some(sentence + &silent)

@@ -1,0 +1,156 @@
+//! Experiments between real sockets.
+
+use flowstart_sim::transport::profile::Profile;
+
+use crate::spec::InputError;
+use crate::spec::aqm::Aqm;
+use crate::spec::competitor::Competitor;
+use crate::spec::transport::Transport;
+use crate::spec::transport::stack::StackOptions;
+use crate::study::plan::{AXES, Plan};
+use crate::study::world::World;
+
+/// The real stack of QUIC, as it is called.
+const QUIC: &str = "quic";
+/// The axes that sockets have more than the default of.
+const CHOSEN: [&str; 8] = ["link", "aqm", "competitor", "size", "scheme", "avoidance", "transport", "world"];
+
+/// Whether sockets can do all that a transport wants.
+fn is_of_sockets(transport: &Transport) -> bool {
+    if transport.is_of_linux() && transport.profile.initial_receive_window.is_none() {
+        return true;
+    }
+    let Ok(plain) = Transport::parse("transport", QUIC) else { return false };
+    let (Some(own), Some(default)) = (&transport.stack, plain.stack) else { return false };
+    let profile = Profile { receive_window: transport.profile.receive_window, ..Profile::clone(&plain.profile) };
+    *transport.profile == profile && *own == StackOptions { hint_policy: own.hint_policy.clone(), ..default }
+}
+
+/// One transfer after the other over real QUIC or the kernel's TCP, alone on a link that routers can be.
+pub(in crate::study) fn check(plan: &Plan) -> Result<(), InputError> {
+    if !plan.worlds.contains(&World::Sockets) {
+        return Ok(());
+    }
+    let refused = |field: &str, text: &str, allowed: &str| {
+        Err(InputError::new(field, text, format!("with world sockets allowed is {allowed}")))
+    };
+    if let Some(transport) = plan.transports.iter().find(|transport| !is_of_sockets(transport)) {
+        let allowed = "quic, the real stack, with receive_window and hint_policy, or model-tcp with profile tcp-linux \
+                       and receive_window, which is the kernel's TCP there";
+        return refused("transport", &transport.text, allowed);
+    }
+    if plan.transports.iter().any(Transport::is_of_linux) {
+        if let Some(avoidance) = plan.avoidances.first() {
+            return refused("avoidance", &avoidance.text, "none beside the kernel's TCP, whose schemes have their own");
+        }
+        let has_keys = |text: &&str| text.contains(':');
+        if let Some(scheme) = plan.schemes.iter().map(|scheme| &*scheme.text).find(has_keys) {
+            return refused("scheme", scheme, "a name beside the kernel's TCP; keys are given to flowstart tcp load");
+        }
+        if let Some(link) = plan.links.iter().find(|link| link.routers.is_some()) {
+            return refused("link", &link.text, "no quick_start beside the kernel's TCP");
+        }
+    }
+    for link in &plan.links {
+        if let Some(key) = link.key_without_sockets().or(link.advising.map(|_| "scone")) {
+            return refused("link", &link.text, &format!("no {key}"));
+        }
+    }
+    if let Some(aqm) = plan.aqms.iter().find(|aqm| aqm.value == Aqm::Oracle) {
+        return refused("aqm", &aqm.text, "one that does not look into senders");
+    }
+    if let Some(competitor) = plan.competitors.iter().find(|competitor| *competitor.first() != Competitor::None) {
+        return refused("competitor", &competitor.text, "none");
+    }
+    if let Some(size) =
+        plan.sizes.iter().find(|size| size.value.smallest().is_none() || size.value.fixed_size().is_none())
+    {
+        return refused("size", &size.text, "a size");
+    }
+    if let Some(place) = plan.scheme_connections.iter().position(|connections| *connections > 1) {
+        return refused("scheme", &plan.schemes[place].text, "one connection");
+    }
+    if plan.flows > 1 {
+        return refused("flows", &plan.flows.to_string(), "1");
+    }
+    for axis in AXES.iter().filter(|axis| !CHOSEN.contains(&axis.name())) {
+        let default = axis.keys[0].default;
+        if let Some(text) = axis.texts(plan).into_iter().find(|text| Some(*text) != default) {
+            return refused(axis.name(), text, default.unwrap_or("none"));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use crate::study::scenario::Scenario;
+
+    fn refusal(text: &str) -> String {
+        let plan = Scenario::from_text(text).unwrap().plan(Path::new("."));
+        plan.map_or_else(|error| error.to_string(), |_| String::new())
+    }
+
+    #[cfg(feature = "quic")]
+    #[test]
+    fn sockets_run_transfers_of_real_quic_alone() {
+        let with = |more: &str| {
+            let has = |key: &str| more.contains(&format!("{key} ="));
+            let default = |key: &str, value: &str| if has(key) { String::new() } else { format!("{key} = {value}\n") };
+            let base = [
+                ("link", "['lte', 'lte,hint=20mbit,loss=0.01', 'rate=5mbit,rtt=40ms,buffer=1bdp,quick_start=target']"),
+                ("scheme", "['slow-start', 'blitzstart:estimate=0.5', 'careful-resume']"),
+                ("size", "['70KB', '2MB']"),
+                ("transport", "'quic:receive_window=15MB,hint_policy=cap:rate=20mbit'"),
+                ("world", "['simulator', 'sockets']"),
+            ];
+            let text: String = base.iter().map(|(key, value)| default(key, value)).collect();
+            refusal(&format!("{text}{more}"))
+        };
+        assert_eq!(with(""), "");
+        assert_eq!(with("transport = 'model-tcp:receive_window=auto'\nscheme = ['stack', 'suss']\nlink = ['lte']"), "");
+        assert_eq!(with("aqm = ['taildrop', 'codel']\navoidance = ['cubic', 'reno']\nworld = 'sockets'"), "");
+        for (more, expected) in [
+            ("transport = 'model-quic'", "quic, the real stack"),
+            ("transport = 'model-tcp:profile=ns3'", "quic, the real stack"),
+            ("transport = 'model-tcp:initial_receive_window=64KB'", "quic, the real stack"),
+            ("transport = 'model-tcp'", "a name beside the kernel's TCP"),
+            ("transport = 'model-tcp'\nscheme = ['stack']", "no quick_start"),
+            ("transport = 'model-tcp'\nscheme = ['suss']\navoidance = ['reno']", "whose schemes have their own"),
+            ("transport = 'quic:retry=true'", "quic, the real stack"),
+            ("transport = 'quic:packet_threshold=5'", "quic, the real stack"),
+            ("link = ['lte,access_rate=50mbit']", "no access_rate"),
+            ("link = ['lte,hops=2']", "no hops"),
+            ("link = ['lte,scone=10mbit']", "no scone"),
+            ("link = ['lte,quick_start=target,qs_delay=1ms']", "no qs_delay"),
+            ("aqm = ['oracle']", "look into senders"),
+            ("competitor = ['cubic']", "none"),
+            ("size = ['pareto:mean=100KB,shape=1.2']", "a size"),
+            ("scheme = ['slow-start:connections=2']", "one connection"),
+            ("flows = 2", "1"),
+            ("arrival = ['every=100ms']", "together"),
+            ("idle = ['keep']", "none"),
+            ("world = 'real'", "simulator, sockets"),
+        ] {
+            let refusal = with(more);
+            assert!(refusal.contains(expected), "{more}: {refusal}");
+        }
+    }
+
+    #[test]
+    fn links_of_the_command_get_no_jitter_that_a_machine_has_already() {
+        let plan = |world: &str| {
+            let text = format!(
+                "link = ['rate=5mbit,rtt=40ms,buffer=1bdp']\nsize = ['2MB']\nscheme = ['slow-start']\nnoise = true\n\
+                 transport = 'quic'\nworld = '{world}'"
+            );
+            Scenario::from_text(&text).unwrap().plan(Path::new("."))
+        };
+        if let Ok(simulated) = plan("simulator") {
+            assert!(simulated.links[0].access_jitter.is_some());
+            assert!(plan("sockets").unwrap().links[0].access_jitter.is_none());
+        }
+    }
+}

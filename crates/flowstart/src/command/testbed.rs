@@ -1,0 +1,219 @@
+//! `flowstart testbed`.
+
+use std::io;
+use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use flowstart_core::time::Duration as Span;
+use flowstart_emu::dumbbell::{CLIENTS, Dumbbell, SERVERS};
+use flowstart_emu::router::Told;
+use serde_json::json;
+
+use super::real_link::path;
+use super::relay::until_signal;
+use super::router::{as_json, in_words};
+use crate::failure::{FAILED, Failure};
+use crate::output::print;
+use crate::quic::std_time;
+
+/// The port that stands for `{port}`. Nothing else listens in a new namespace.
+const PORT: u16 = 5201;
+/// How often it is looked whether a program has ended.
+const LOOK: Duration = Duration::from_millis(5);
+/// Most repetitions.
+const MOST: u32 = 10_000;
+
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  flowstart testbed --link lte --server 'iperf3 -s -1 -p {port}' \\
+    --client 'iperf3 -c {server} -p {port} -R -n 2M -C cubic'
+  flowstart testbed --link rate=10mbit,rtt=200ms,buffer=1bdp --reps 5 --json \\
+    --server 'cd site && exec python3 -m http.server {port}' \\
+    --client 'curl -so /dev/null http://{server}:{port}/object'
+
+Both programs are those of a shell (sh -c). Each runs in a network namespace of its own, as root; {server} stands for \
+the address of the server's, {port} for a port that is free there, {client} for the address of the client's. Between \
+them is the link with its AQM, in real time, as with flowstart router; what the server sends crosses --link, the rest \
+its way back. When the client has ended, the server is ended, and all of it is gone: nothing has a name outside. Every \
+repetition has new namespaces and a new link. Without --json the client's output passes, and what took place stands \
+beside it on stderr. Exit code 1: a client failed, or was ended by --limit.")]
+pub(crate) struct Arguments {
+    /// The link: a preset, a preset with keys, or keys (list links, list link-options).
+    #[arg(long)]
+    link: String,
+    /// The queue discipline of the link to clients (list aqms).
+    #[arg(long, default_value = "taildrop")]
+    aqm: String,
+    /// What to run on the side of servers.
+    #[arg(long, value_name = "COMMAND")]
+    server: String,
+    /// What to run on the side of clients.
+    #[arg(long, value_name = "COMMAND")]
+    client: String,
+    /// Time that the server gets before the client begins.
+    #[arg(long, value_name = "TIME", default_value = "300ms")]
+    ready_after: Span,
+    /// Longest time of a client.
+    #[arg(long, value_name = "TIME", default_value = "300s")]
+    limit: Span,
+    /// Repetitions, 1 to 10000.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST)))]
+    reps: u32,
+    /// Seed of loss, jitter and of the queue's random numbers; each repetition adds one.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// A line of JSON per repetition: times, exit, output, and what the link counted.
+    #[arg(long)]
+    json: bool,
+}
+
+/// What a client did.
+struct Ran {
+    status: ExitStatus,
+    taken: Duration,
+    /// What it wrote, where that is kept.
+    wrote: String,
+    /// Whether the time was over, or a signal came.
+    is_cut_off: bool,
+}
+
+/// Ends its program when it is dropped.
+struct Ended(Child);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        drop(self.0.kill());
+        drop(self.0.wait());
+    }
+}
+
+impl Arguments {
+    /// A command of the user in a shell. All that it starts ends with it, and it ends with the thread that starts it: the
+    /// shell is the first process of a namespace of processes.
+    fn command(text: &str) -> Command {
+        let words =
+            [("{server}", SERVERS.to_string()), ("{client}", CLIENTS.to_string()), ("{port}", PORT.to_string())];
+        let text = words.iter().fold(text.to_owned(), |text, (word, value)| text.replace(word, value));
+        let mut command = Command::new("setpriv");
+        command.args([
+            "--pdeathsig",
+            "KILL",
+            "--",
+            "unshare",
+            "--fork",
+            "--pid",
+            "--kill-child",
+            "--",
+            "sh",
+            "-c",
+            &text,
+        ]);
+        command
+    }
+
+    fn run(&self, dumbbell: &Dumbbell, stop: &AtomicBool) -> io::Result<Ran> {
+        let is_over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            let serving = scope.spawn(|| {
+                dumbbell.servers.within(|| {
+                    let mut server = Self::command(&self.server);
+                    let mut server = Ended(server.stdin(Stdio::null()).stdout(Stdio::null()).spawn()?);
+                    while !is_over.load(Ordering::Relaxed) && server.0.try_wait()?.is_none() {
+                        thread::sleep(LOOK);
+                    }
+                    Ok(())
+                })
+            });
+            thread::sleep(std_time(self.ready_after));
+            let ran = dumbbell.clients.within(|| self.client(stop));
+            is_over.store(true, Ordering::Relaxed);
+            let served = serving.join().map_err(|_| io::Error::other("the server's thread has panicked"))?;
+            served?;
+            ran
+        })
+    }
+
+    fn client(&self, stop: &AtomicBool) -> io::Result<Ran> {
+        let mut command = Self::command(&self.client);
+        command.stdin(Stdio::null());
+        if self.json {
+            command.stdout(Stdio::piped());
+        }
+        let began = Instant::now();
+        let mut client = Ended(command.spawn()?);
+        let reading = client.0.stdout.take().map(|mut stdout| {
+            thread::spawn(move || {
+                let mut wrote = Vec::new();
+                // What is missing, the program did not write.
+                drop(io::copy(&mut stdout, &mut wrote));
+                String::from_utf8_lossy(&wrote).into_owned()
+            })
+        });
+        let limit = std_time(self.limit);
+        let mut is_cut_off = false;
+        let status = loop {
+            if let Some(status) = client.0.try_wait()? {
+                break status;
+            }
+            if stop.load(Ordering::Relaxed) || began.elapsed() >= limit {
+                is_cut_off = true;
+                client.0.kill()?;
+                break client.0.wait()?;
+            }
+            thread::sleep(LOOK);
+        };
+        let taken = began.elapsed();
+        let wrote = reading.and_then(|reading| reading.join().ok()).unwrap_or_default();
+        Ok(Ran { status, taken, wrote, is_cut_off })
+    }
+
+    fn say(&self, rep: u32, ran: &Ran, told: &Told) -> Result<(), Failure> {
+        let (seconds, exit) = (ran.taken.as_secs_f64(), ran.status.code());
+        if self.json {
+            let line = json!({
+                "rep": rep,
+                "seconds": seconds,
+                "exit": exit,
+                "cut_off": ran.is_cut_off,
+                "output": ran.wrote,
+                "link": as_json(told),
+            });
+            return print(&format!("{line}\n"));
+        }
+        let how = match exit {
+            _ if ran.is_cut_off => "it was ended".to_owned(),
+            Some(code) => format!("exit code {code}"),
+            None => "a signal ended it".to_owned(),
+        };
+        tell!("the client took {seconds:.3} s, {how}; {}", in_words(told));
+        Ok(())
+    }
+}
+
+/// Runs both, and says what took place.
+pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let stop = until_signal()?;
+    let mut code = ExitCode::SUCCESS;
+    for rep in 0..arguments.reps {
+        let seed = arguments.seed.wrapping_add(u64::from(rep));
+        let path = path("testbed", &arguments.link, &arguments.aqm, seed)?;
+        let dumbbell = Dumbbell::new(&path).map_err(|error| Failure::Other(error.to_string()))?;
+        let ran = arguments.run(&dumbbell, &stop);
+        let told = dumbbell.end().map_err(|error| Failure::Other(error.to_string()))?;
+        let ran = ran.map_err(|error| {
+            Failure::Other(format!("setpriv and unshare (util-linux), which start programs: {error}"))
+        })?;
+        arguments.say(rep, &ran, &told)?;
+        if !ran.status.success() {
+            code = ExitCode::from(FAILED);
+        }
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
+    }
+    Ok(code)
+}

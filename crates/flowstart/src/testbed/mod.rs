@@ -1,0 +1,48 @@
+//! Transfers between sockets: a server and a client in two network namespaces, joined by the cell's link.
+//!
+//! Every transfer has namespaces, a link, a server and a client of its own, so nothing of one reaches the next. All of
+//! them live in this process, which has nothing to clean up, however it ends.
+
+mod quic;
+mod tcp;
+
+use flowstart_emu::dumbbell::Dumbbell;
+use flowstart_emu::router;
+use flowstart_lab::run::outcome::Failure;
+use flowstart_lab::run::testbed::{Testbed, Transferred};
+use flowstart_lab::study::plan::{Cell, Plan};
+use flowstart_sim::observe::record::FlowRecord;
+
+/// Runs transfers between sockets of this machine.
+#[derive(Debug)]
+pub(crate) struct Sockets;
+
+/// What both ends saw, and why the transfer is not complete.
+type Seen = (FlowRecord, Option<Failure>);
+
+impl Testbed for Sockets {
+    fn transfer(&self, plan: &Plan, cell: &Cell, rep: u32) -> Result<Transferred, String> {
+        let dumbbell = Dumbbell::new(&path(plan, cell, rep)).map_err(words)?;
+        let (mut record, failure) = match plan.transport_of(cell).stack {
+            Some(_) => quic::transfer(plan, cell, &dumbbell)?,
+            None => tcp::transfer(plan, cell, &dumbbell)?,
+        };
+        let told = dumbbell.end().map_err(words)?;
+        record.dropped = [&told.down, &told.up].iter().map(|way| way.link.dropped + way.link.lost).sum();
+        Ok(Transferred { record, max_queue_delay: Some(told.down.link.max_delay), failure })
+    }
+}
+
+/// What packets meet between the namespaces.
+fn path(plan: &Plan, cell: &Cell, rep: u32) -> router::Path {
+    let seed = plan.run_seed(rep);
+    let link = plan.links[cell.link].in_run(seed);
+    let (down, up) = link.hop(&plan.aqms[cell.aqm].value.config());
+    let quick_start = link.routers.map(|routers| (routers.at(0), routers.bandwidth.unwrap_or(link.rate)));
+    router::Path { down, up, quick_start, seed }
+}
+
+/// An error in words, of those that keep this from working at all.
+fn words(error: impl std::fmt::Display) -> String {
+    error.to_string()
+}

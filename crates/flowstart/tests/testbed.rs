@@ -1,0 +1,115 @@
+//! `--world sockets`: transfers of real QUIC over a link in real time.
+
+#![cfg(target_os = "linux")]
+
+#[allow(dead_code, reason = "tests of the router use the rest")]
+mod namespaces;
+
+use std::process::{Command, Output};
+
+use assert_cmd::cargo::cargo_bin;
+use serde_json::Value;
+
+/// Compares schemes on a link of 10 Mbit/s and 100 ms, where a disturbed host matters less than on a faster one.
+fn compare(more: &[&str]) -> Command {
+    let mut command = Command::new(cargo_bin("flowstart"));
+    command.args(["compare", "--link", "rate=10mbit,rtt=100ms,buffer=1bdp", "--size", "70KB", "--transport", "quic"]);
+    command.args(["--avoidance", "cubic", "--json"]).args(more);
+    command
+}
+
+fn output(mut command: Command) -> (Output, String) {
+    let output = command.output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    (output, stderr)
+}
+
+/// What a system has that a testbed could leave behind.
+fn left_behind() -> Vec<String> {
+    let listed = |arguments: &[&str]| {
+        let told = Command::new("ip").args(arguments).output().unwrap();
+        String::from_utf8_lossy(&told.stdout).into_owned()
+    };
+    vec![listed(&["-o", "netns", "list"]), listed(&["-o", "link", "show"])]
+}
+
+#[test]
+fn transfers_between_sockets_take_as_long_as_simulated_ones() {
+    if namespaces::are_missing() {
+        return;
+    }
+    let before = left_behind();
+    let schemes = ["--scheme", "slow-start", "blitzstart", "careful-resume"];
+    let (told, stderr) = output(compare(&[&["--world", "simulator", "sockets", "--reps", "5"][..], &schemes].concat()));
+    assert!(told.status.success(), "{stderr}");
+    let summary: Value = serde_json::from_slice(&told.stdout).unwrap();
+    let cells = summary["cells"].as_array().unwrap();
+    let (simulated, between_sockets) = cells.split_at(schemes.len() - 1);
+    for (simulated, real) in simulated.iter().zip(between_sockets) {
+        assert_eq!((&simulated["scheme"], &real["world"]), (&real["scheme"], &"sockets".into()));
+        let [expected, found] = [simulated, real].map(|cell| cell["metrics"]["fct_ms"]["median"].as_f64().unwrap());
+        assert!((found / expected - 1.0).abs() < 0.1, "{}: {found} ms, {expected} ms expected", real["id"]);
+    }
+    // Each of the others launches, and slow start needs more round trips.
+    let fct = |cell: &Value| cell["metrics"]["fct_ms"]["median"].as_f64().unwrap();
+    assert!(between_sockets[1..].iter().all(|cell| fct(cell) < 0.8 * fct(&between_sockets[0])), "{between_sockets:?}");
+    assert_eq!(left_behind(), before);
+}
+
+#[test]
+fn results_between_sockets_are_resumed_and_shown_and_not_simulated_again() {
+    if namespaces::are_missing() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let place = out.to_str().unwrap();
+    let (told, stderr) =
+        output(compare(&["--world", "sockets", "--scheme", "slow-start", "--reps", "1", "--out", place]));
+    assert!(told.status.success(), "{stderr}");
+    let page = std::fs::read_to_string(out.join("report.html")).unwrap();
+    assert!(!page.contains("flowstart trace --cell"), "a replay would be another run");
+    let mut trace = Command::new(cargo_bin("flowstart"));
+    let summary: Value = serde_json::from_slice(&told.stdout).unwrap();
+    let cell = summary["cells"][0]["id"].as_str().unwrap().to_owned();
+    trace.args(["trace", "--from", place, "--cell", &cell]);
+    let (told, stderr) = output(trace);
+    assert_eq!(told.status.code(), Some(2));
+    assert!(stderr.contains("between sockets"), "{stderr}");
+}
+
+#[test]
+fn what_sockets_cannot_do_is_refused_before_anything_runs() {
+    for (more, expected) in [
+        (["--scheme", "slow-start", "--competitor", "cubic"], "with world sockets allowed is none"),
+        (["--scheme", "slow-start", "--transport", "model-tcp"], "allowed is quic, the real stack"),
+        (["--scheme", "slow-start:connections=6", "--reps", "1"], "allowed is one connection"),
+    ] {
+        let mut command = Command::new(cargo_bin("flowstart"));
+        command.args(["compare", "--link", "lte", "--size", "70KB", "--world", "sockets"]);
+        if more[2] != "--transport" {
+            command.args(["--transport", "quic"]);
+        }
+        let (told, stderr) = output({
+            command.args(more);
+            command
+        });
+        assert_eq!(told.status.code(), Some(2), "{more:?}: {stderr}");
+        assert!(stderr.contains(expected), "{more:?}: {stderr}");
+    }
+}
+
+#[test]
+fn a_testbed_without_privileges_says_which_it_takes() {
+    if namespaces::are_missing() {
+        return;
+    }
+    let program = cargo_bin("flowstart");
+    let mut command = Command::new("setpriv");
+    command.args(["--bounding-set=-sys_admin,-net_admin", "--inh-caps=-sys_admin,-net_admin", "--"]).arg(program);
+    command.args(["compare", "--link", "lte", "--size", "70KB", "--transport", "quic", "--world", "sockets"]);
+    command.args(["--scheme", "slow-start", "--reps", "1"]);
+    let (told, stderr) = output(command);
+    assert_eq!(told.status.code(), Some(1), "{stderr}");
+    assert!(stderr.contains("CAP_SYS_ADMIN"), "{stderr}");
+}
