@@ -26,8 +26,8 @@ pub fn execute(
     Ok(execute_watched(plan, None, jobs, known, &Wanted::default(), done)?.0)
 }
 
-/// Like [`execute`], but runs transfers between sockets in the `testbed`, and also watches the simulated runs: keeps the
-/// wanted observations of runs whose rows are not known yet.
+/// Like [`execute`], but runs transfers between sockets in the `testbed`, and also watches the simulated runs: keeps
+/// the wanted observations of runs whose rows are not known yet.
 pub fn execute_watched(
     plan: &Plan,
     testbed: Option<&dyn Testbed>,

@@ -540,7 +540,8 @@ mod tests {
                     transport = [\"model-quic\", \"model-tcp\"]\navoidance = [\"cubic\", \"reno\"]";
         let plan = Scenario::from_text(text).unwrap().plan(Path::new(".")).unwrap();
         let cells = plan.cells();
-        assert_eq!(cells.len(), 1 << AXES.len());
+        // Sockets run few of these, so there is one world.
+        assert_eq!(cells.len(), 1 << (AXES.len() - 1));
         assert!(cells.iter().enumerate().all(|(index, cell)| cell.index == index));
         // The first varies slowest.
         let places = |cell: &Cell| AXES.iter().map(|axis| axis.place(*cell)).collect::<Vec<_>>();

@@ -92,8 +92,8 @@ impl Drop for Ended {
 }
 
 impl Arguments {
-    /// A command of the user in a shell. All that it starts ends with it, and it ends with the thread that starts it: the
-    /// shell is the first process of a namespace of processes.
+    /// A command of the user in a shell. All that it starts ends with it, and it ends with the thread that starts it:
+    /// the shell is the first process of a namespace of processes.
     fn command(text: &str) -> Command {
         let words =
             [("{server}", SERVERS.to_string()), ("{client}", CLIENTS.to_string()), ("{port}", PORT.to_string())];

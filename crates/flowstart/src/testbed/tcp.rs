@@ -102,11 +102,12 @@ fn receive_buffer(profile: &Profile) -> String {
 }
 
 /// The name that the kernel has for a scheme.
-fn congestion_control(scheme: &str) -> String {
-    match scheme {
-        STACK => "cubic".to_owned(),
-        other => format!("fs_{}", other.replace('-', "_")),
-    }
+///
+/// # Errors
+///
+/// The kernel cannot have the scheme.
+fn congestion_control(scheme: &str) -> Result<&str, PortError> {
+    if scheme == STACK { Ok("cubic") } else { Port::of(scheme).map(|port| port.kernel_name) }
 }
 
 /// Answers one request.

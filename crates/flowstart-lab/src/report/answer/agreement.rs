@@ -1,4 +1,4 @@
-//! Whether the answer depends on how it was measured: on the transport or on the world, where an experiment has several.
+//! Whether the answer depends on how it was measured: on the transport or the world, where an experiment has several.
 
 use std::collections::BTreeMap;
 

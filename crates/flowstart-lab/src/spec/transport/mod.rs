@@ -53,8 +53,8 @@ pub const OF_BOTH: [&str; 2] = ["model-quic", "quic"];
 
 /// The key that chooses a profile.
 const PROFILE: Key = Key::new("profile", "a name", "the profile that the others override", "rfc9002; TCP: tcp-linux");
-/// The profile of TCP as Linux runs it.
-const LINUX: &str = "tcp-linux";
+/// TCP as Linux runs it.
+const LINUX: &str = "model-tcp:profile=tcp-linux";
 /// What profiles have that is no policy: the name before the colon says it, and the keys of `--avoidance`.
 const NOT_FOR_USERS: [&str; 2] = ["protocol", "other_avoidances"];
 
@@ -107,8 +107,9 @@ impl Transport {
     /// Whether it is TCP as Linux runs it, but for the receive window, so that a kernel of Linux can take its place.
     pub fn is_of_linux(&self) -> bool {
         let Profile { receive_window, initial_receive_window, receive_buffer, .. } = *self.profile;
-        let of = |linux: Profile| Profile { receive_window, initial_receive_window, receive_buffer, ..linux };
-        self.stack.is_none() && Profile::named(LINUX).is_some_and(|linux| of(linux) == *self.profile)
+        let of = |linux: &Profile| Profile { receive_window, initial_receive_window, receive_buffer, ..linux.clone() };
+        let is_like = |linux: Self| of(&linux.profile) == *self.profile;
+        self.stack.is_none() && Self::parse("transport", LINUX).is_ok_and(is_like)
     }
 
     /// Congestion avoidance of a flow for which nobody chose one.

@@ -17,8 +17,9 @@ const CHOSEN: [&str; 8] = ["link", "aqm", "competitor", "size", "scheme", "avoid
 
 /// Whether sockets can do all that a transport wants.
 fn is_of_sockets(transport: &Transport) -> bool {
-    if transport.is_of_linux() && transport.profile.initial_receive_window.is_none() {
-        return true;
+    let Profile { initial_receive_window, receive_buffer, .. } = &*transport.profile;
+    if transport.is_of_linux() {
+        return initial_receive_window.is_none() || receive_buffer.is_some();
     }
     let Ok(plain) = Transport::parse("transport", QUIC) else { return false };
     let (Some(own), Some(default)) = (&transport.stack, plain.stack) else { return false };
