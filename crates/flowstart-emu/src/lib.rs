@@ -6,12 +6,14 @@
 //! | UDP datagrams through a link in each direction (Linux) | [`relay`] |
 //! | packets of IP through a link in each direction (Linux) | [`router`] |
 //! | where these packets come from and go to (Linux) | [`port`] |
-//! | the Quick-Start router at the link of either (Linux) | [`quick_start`] |
+//! | the Quick-Start router and the SCONE element at the link of either (Linux) | [`quick_start`], [`scone`] |
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
 
+#[cfg(target_os = "linux")]
+mod checksum;
 #[cfg(target_os = "linux")]
 mod interface;
 pub mod lane;
@@ -27,3 +29,5 @@ pub mod quick_start;
 pub mod relay;
 #[cfg(target_os = "linux")]
 pub mod router;
+#[cfg(target_os = "linux")]
+pub mod scone;

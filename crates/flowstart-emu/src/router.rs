@@ -1,13 +1,21 @@
 //! Packets of IP through a link in each direction: a wire between two interfaces that is as slow as a link of the lab.
 //!
-//! The router has no address and takes no hop away: what comes in at one port leaves at the other as it was, at the
-//! time that the link says. It changes a packet in two ways: the queue's mark becomes CE in its header, and a
-//! Quick-Start router at the link to clients writes its option ([`crate::quick_start`]) in place, with a TTL that is
-//! one lower. An option that cannot be read stays. Between interfaces that have Ethernet it passes frames; those of
-//! ARP, by which hosts find each other, pass beside the link.
+//! The router has no address: what comes in at one port leaves at the other, at the time that the link says. It changes
+//! a packet in these ways:
 //!
-//! A packet counts on the link with the bytes that its header of IP says, as a relay's datagrams do. Packets of a flow
-//! (addresses, protocol and ports) share a queue where flows have queues of their own.
+//! - The queue's mark becomes CE in its header.
+//! - A Quick-Start router at the link to clients writes its option ([`crate::quick_start`]) in place, and takes one
+//!   from the TTL or hop limit, as requests want it (RFC 4782, section 3.3). An option that cannot be read stays.
+//! - A SCONE element at the link to clients lowers signals ([`crate::scone`]) in datagrams of UDP that are no
+//!   fragments.
+//! - With [`Config::decrement_ttl`] it is a hop: it takes one from every TTL or hop limit (RFC 1812, section 5.3.1; RFC
+//!   8200, section 3), and drops packets that have no more. It sends no message of ICMP about them. Packets that a
+//!   router would not forward, because they are for hosts of one link, pass as they are: the hosts on either side find
+//!   each other by them. Without this it is a wire, because its ends have addresses of one network.
+//!
+//! Between interfaces that have Ethernet it passes frames; those of ARP, by which hosts find each other, pass beside
+//! the link. A packet counts on the link with the bytes that its header of IP says, as a relay's datagrams do. Packets
+//! of a flow (addresses, protocol and ports) share a queue where flows have queues of their own.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -15,16 +23,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use flowstart_core::aqm::EcnCodepoint;
 use flowstart_core::quick_start::router as quick_start;
+use flowstart_core::scone::element::{self, Element};
+use flowstart_core::scone::wire::lower;
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
 use flowstart_sim::link::{Departure, LinkConfig, LinkCounters};
 use nix::poll::{PollFd, PollFlags};
 
-use crate::interface::{Carried, HEAD, Knife};
+use crate::interface::{Carried, HEAD, Knife, has_checksums};
 use crate::links::{LARGEST, Links, READ, wait, wake_in_time};
 use crate::packet::{Packet, Unusable, mark};
 use crate::port::{Port, PortError, PortName};
 use crate::quick_start::{Fate, LinkRouter, Options};
+use crate::scone::{Signals, advised};
 
 /// A router's configuration.
 #[derive(Clone, Debug)]
@@ -39,6 +50,10 @@ pub struct Config {
     pub up: LinkConfig,
     /// The Quick-Start router at the link to clients, and the bandwidth that it assumes; `None`: there is none.
     pub quick_start: Option<(quick_start::Config, Rate)>,
+    /// What an element at the link to clients advises in SCONE packets; `None`: there is none.
+    pub advice: Option<element::Config>,
+    /// Whether it takes one from the TTL or hop limit of what it forwards.
+    pub decrement_ttl: bool,
     /// The seed of the links' random processes.
     pub seed: u64,
 }
@@ -77,6 +92,8 @@ pub struct Direction {
     pub malformed: u64,
     /// Packets that offloads had left whole, and that were cut into segments.
     pub segmented: u64,
+    /// Packets that were dropped because their TTL or hop limit ended here; nobody was told.
+    pub expired: u64,
     /// Packets that wait now, and their bytes.
     pub waiting: (usize, Bytes),
 }
@@ -94,6 +111,8 @@ pub struct Told {
     pub unsent: u64,
     /// What the Quick-Start router did.
     pub quick_start: Options,
+    /// What the element did.
+    pub scone: Signals,
     /// The longest time by which an event was late.
     pub latest: Duration,
 }
@@ -112,6 +131,9 @@ pub struct Router {
     links: Links<Vec<u8>>,
     /// At the link to clients.
     quick_start: Option<LinkRouter>,
+    /// At the link to clients, too.
+    element: Option<Element>,
+    decrement_ttl: bool,
     told: Told,
 }
 
@@ -139,6 +161,8 @@ impl Router {
             ready: [false; 2],
             links,
             quick_start: config.quick_start.map(|(router, bandwidth)| LinkRouter::new(router, bandwidth, config.seed)),
+            element: config.advice.map(Element::new),
+            decrement_ttl: config.decrement_ttl,
             told: Told::default(),
         })
     }
@@ -282,18 +306,37 @@ impl Router {
             self.told.refused += 1;
             return;
         }
-        let bytes = &mut bytes[..self.head + packet.length];
-        let in_ip = &mut bytes[self.head..];
-        if let Some(router) = self.quick_start.as_mut().filter(|_| is_down)
-            && let Some((options, ttl)) = packet.options(in_ip)
-        {
-            match router.on_datagram(now, packet.flow, options, Some(ttl), &mut self.told.quick_start) {
+        let (head, in_ip) = bytes[..self.head + packet.length].split_at_mut(self.head);
+        let is_hop = self.decrement_ttl && !packet.is_for_one_link;
+        let mut ttl = packet.ttl.checked_sub(is_hop.into());
+        if is_hop && matches!(ttl, None | Some(0)) {
+            self.direction(is_down).expired += 1;
+            return;
+        }
+        if let Some(router) = self.quick_start.as_mut().filter(|_| is_down) {
+            let (options, seen) = (packet.options(in_ip), &mut self.told.quick_start);
+            match router.on_datagram(now, packet.flow, packet.version, options, Some(packet.ttl), seen) {
                 Fate::Plain => {}
-                Fate::Without => packet.remove_option(in_ip),
-                Fate::With(rewritten) => packet.write_option(in_ip, rewritten.option, rewritten.ttl),
+                Fate::Without => packet.replace_option(in_ip, packet.version.filling()),
+                Fate::With(rewritten) => {
+                    packet.replace_option(in_ip, rewritten.option.emit(packet.version));
+                    ttl = Some(rewritten.ttl);
+                }
                 Fate::Drop => return,
             }
         }
+        if let Some(ttl) = ttl.filter(|ttl| *ttl != packet.ttl) {
+            packet.set_ttl(in_ip, ttl);
+        }
+        if let Some(element) = self.element.as_mut().filter(|_| is_down)
+            && let Some(payload) = packet.payload(in_ip)
+            && let Some(signal) = advised(element, payload, packet.flow, now, &mut self.told.scone)
+        {
+            packet.change_payload(in_ip, has_checksums(head), |payload| {
+                lower(payload, signal);
+            });
+        }
+        let bytes = &bytes[..self.head + packet.length];
         let held = self.links.buffer(bytes);
         let lane = if is_down { &mut self.links.down } else { &mut self.links.up };
         lane.enqueue(now, held, packet.length as u32, packet.flow, packet.ecn);

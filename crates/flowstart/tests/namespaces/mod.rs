@@ -1,5 +1,7 @@
 //! `flowstart router` between two network namespaces, which are gone when it is dropped.
 
+#![allow(dead_code, reason = "each test binary uses its part")]
+
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::os::fd::AsRawFd;
@@ -7,12 +9,13 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command as Program, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::thread;
+use std::sync::mpsc::{Receiver, TryRecvError};
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use nix::ifaddrs::getifaddrs;
 use nix::sched::{CloneFlags, setns};
-use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockType, sendto, socket};
+use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, recv, sendto, socket};
 use serde_json::Value;
 
 /// How many of them this process has made.
@@ -178,6 +181,43 @@ impl Sides {
     /// Does this on the side of clients.
     pub(crate) fn of_clients<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> T {
         within(&self.namespaces[1].0, work)
+    }
+
+    /// Our program, to be run with further arguments on the side of servers.
+    pub(crate) fn program_of_servers(&self) -> Program {
+        self.program_within(0)
+    }
+
+    /// The same on the side of clients.
+    pub(crate) fn program_of_clients(&self) -> Program {
+        self.program_within(1)
+    }
+
+    fn program_within(&self, side: usize) -> Program {
+        let mut program = Program::new("ip");
+        program.args(["netns", "exec", &self.namespaces[side].0]).arg(assert_cmd::cargo::cargo_bin("flowstart"));
+        program
+    }
+
+    /// Packets that come to the side of clients or leave it, until nothing is said by the other end any more.
+    pub(crate) fn capture_of_clients(&self, until: Receiver<()>) -> JoinHandle<Vec<Vec<u8>>> {
+        let capturing = self.of_clients(|| {
+            let flags = SockFlag::SOCK_NONBLOCK;
+            socket(AddressFamily::Packet, SockType::Raw, flags, SockProtocol::EthAll).unwrap()
+        });
+        thread::spawn(move || {
+            let (mut packets, mut buffer) = (Vec::new(), vec![0; 1 << 16]);
+            loop {
+                let is_over = until.try_recv() == Err(TryRecvError::Disconnected);
+                while let Ok(length) = recv(capturing.as_raw_fd(), &mut buffer, MsgFlags::empty()) {
+                    packets.push(buffer[..length].to_vec());
+                }
+                if is_over {
+                    return packets;
+                }
+                thread::sleep(Duration::from_millis(1));
+            }
+        })
     }
 
     /// Sends these frames from the side of servers, as they are.

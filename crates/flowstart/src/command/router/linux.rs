@@ -12,7 +12,9 @@ use serde_json::{Value, json};
 
 use super::Arguments;
 use crate::command::real_link::real_link;
-use crate::command::relay::{quick_start_as_json, quick_start_in_words, unsent_in_words, until_signal};
+use crate::command::relay::{
+    quick_start_as_json, quick_start_in_words, scone_as_json, seen_scone_in_words, unsent_in_words, until_signal,
+};
 use crate::failure::Failure;
 use crate::output::print;
 
@@ -22,9 +24,6 @@ type Moment = (Timestamp, Told);
 impl Arguments {
     fn config(&self) -> Result<Config, Failure> {
         let (link, aqm) = real_link("router", &self.link, &self.aqm)?;
-        if link.advising.is_some() {
-            return Err(Failure::Input(format!("--link `{}`: a router has no scone; a relay has", self.link)));
-        }
         let [servers, clients] = &*self.ports else {
             let told = "two are needed: the side of servers first, that of clients second";
             return Err(Failure::Input(format!("--port: {told}")));
@@ -36,7 +35,8 @@ impl Arguments {
         }
         let (down, up) = link.hop(&aqm.config());
         let quick_start = link.routers.map(|routers| (routers.at(0), routers.bandwidth.unwrap_or(link.rate)));
-        Ok(Config { servers, clients, down, up, quick_start, seed: self.seed })
+        let (advice, decrement_ttl) = (link.advising, self.decrement_ttl);
+        Ok(Config { servers, clients, down, up, quick_start, advice, decrement_ttl, seed: self.seed })
     }
 }
 
@@ -137,20 +137,24 @@ fn in_words(told: &Told) -> String {
         let text = format!(
             "{name}: {departed} packets, {dropped} dropped, {marked} marked, {lost} lost, at most {waiting} waited"
         );
-        match direction.foreign + direction.malformed {
-            0 => text,
-            _ => format!("{text}, {} neither IPv4 nor IPv6, {} malformed", direction.foreign, direction.malformed),
-        }
+        let others = [
+            (direction.foreign, "neither IPv4 nor IPv6"),
+            (direction.malformed, "malformed"),
+            (direction.expired, "at the end of their TTL"),
+        ];
+        let others = others.into_iter().filter(|(number, _)| *number > 0);
+        others.fold(text, |text, (number, what)| format!("{text}, {number} {what}"))
     };
     let latest = told.latest.as_millis_f64();
     format!("{}; {}; at most {latest:.1} ms late", of("to clients", &told.down), of("back", &told.up))
+        + &seen_scone_in_words(&told.scone)
         + &quick_start_in_words(&told.quick_start)
         + &unsent_in_words(told.refused, told.unsent)
 }
 
 fn as_json(told: &Told) -> Value {
     let of = |direction: &Direction| {
-        let Direction { link, marked, foreign, malformed, segmented, .. } = direction;
+        let Direction { link, marked, foreign, malformed, segmented, expired, .. } = direction;
         json!({
             "departed": link.departed,
             "departed_bytes": link.departed_bytes,
@@ -160,6 +164,7 @@ fn as_json(told: &Told) -> Value {
             "foreign": foreign,
             "malformed": malformed,
             "segmented": segmented,
+            "expired": expired,
             "max_waiting": link.max_waiting,
             "max_delay_ms": link.max_delay.as_millis_f64(),
         })
@@ -168,6 +173,7 @@ fn as_json(told: &Told) -> Value {
         "down": of(&told.down),
         "up": of(&told.up),
         "quick_start": quick_start_as_json(&told.quick_start),
+        "scone": scone_as_json(&told.scone),
         "refused": told.refused,
         "unsent": told.unsent,
         "max_late_ms": told.latest.as_millis_f64(),

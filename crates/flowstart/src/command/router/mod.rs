@@ -25,7 +25,7 @@ Examples:
   ip netns exec here ping 10.9.0.1
 
 The router is a wire between two interfaces that is as slow as a link of the lab: whatever comes in at one port leaves \
-at the other. It has no address and is no hop; give the two ends addresses of one network. What comes from the first \
+at the other. It has no address and, without --decrement-ttl, is no hop; give the two ends addresses of one network. What comes from the first \
 --port, the side of servers, crosses the link with its AQM; what comes from the second, that of clients, crosses the \
 way back (up_rate, up_buffer). Both are the links of compare and run, in real time; `flowstart list links` and `list \
 link-options` say what there is. Ports are two TUN devices or two interfaces that exist. tun:NAME makes a TUN device, \
@@ -35,8 +35,9 @@ whole are cut before the link. A packet counts with the length that its header o
 as with relay. An AQM that marks writes CE into packets whose transport understands ECN. Where flows have queues of \
 their own, a flow is one of addresses, protocol and ports. Packets that are neither IPv4 nor IPv6, frames with tags of \
 VLANs and what is malformed are counted and dropped. With quick_start=target, or another of these keys, the link to \
-clients has a router that approves rates in the option of Quick-Start (RFC 4782, IPv4), as in the lab. Hosts are the \
-real ones, so keys about hosts and hints are refused. SIGINT and SIGTERM end the router, which then says what it \
+clients has a router that approves rates in the option of Quick-Start (RFC 4782), as in the lab, and takes one from the \
+TTL or hop limit of packets with one. With scone=RATE the link to clients is also an element that advises this rate in \
+SCONE packets. Hosts are the real ones, so keys about hosts and hints are refused. SIGINT and SIGTERM end the router, which then says what it \
 counted. It takes Linux and root (CAP_NET_ADMIN, and CAP_NET_RAW for interfaces).")]
 pub(crate) struct Arguments {
     /// The link: a preset, a preset with keys, or keys (list links, list link-options).
@@ -48,6 +49,10 @@ pub(crate) struct Arguments {
     /// The side of servers first, that of clients second: tun:NAME, a TUN device that is made, or INTERFACE, twice.
     #[arg(long = "port", required = true, num_args = 1.., value_name = "PORT")]
     ports: Vec<String>,
+    /// Be a hop: take one from every TTL or hop limit. Packets that have no more are dropped and counted, without a
+    /// message of ICMP. Packets for hosts of one link pass as they are.
+    #[arg(long)]
+    decrement_ttl: bool,
     /// Seed of loss, jitter and of the queue's random numbers.
     #[arg(long, default_value_t = 1)]
     seed: u64,
