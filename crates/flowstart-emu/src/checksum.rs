@@ -1,6 +1,7 @@
 //! Checksums of the internet, computed and changed.
 //!
-//! References: RFC 1071; RFC 1624, equation 3, for a change: HC' = ~(~HC + ~m + m'). So what was wrong before stays wrong.
+//! References: RFC 1071; RFC 1624, equation 3, for a change: HC' = ~(~HC + ~m + m'). So what was wrong before stays
+//! wrong.
 
 use std::ops::Range;
 

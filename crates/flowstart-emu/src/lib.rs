@@ -5,6 +5,7 @@
 //! | a link that a host's clock drives | [`lane`] |
 //! | UDP datagrams through a link in each direction (Linux) | [`relay`] |
 //! | packets of IP through a link in each direction (Linux) | [`router`] |
+//! | each packet that crossed them, and how late packets left (Linux) | [`packet_log`], [`lateness`] |
 //! | where these packets come from and go to (Linux) | [`port`] |
 //! | the Quick-Start router and the SCONE element at the link of either (Linux) | [`quick_start`], [`scone`] |
 
@@ -18,9 +19,13 @@ mod checksum;
 mod interface;
 pub mod lane;
 #[cfg(target_os = "linux")]
+pub mod lateness;
+#[cfg(target_os = "linux")]
 mod links;
 #[cfg(target_os = "linux")]
 mod packet;
+#[cfg(target_os = "linux")]
+pub mod packet_log;
 #[cfg(target_os = "linux")]
 pub mod port;
 #[cfg(target_os = "linux")]

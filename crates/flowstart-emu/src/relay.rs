@@ -250,7 +250,7 @@ impl Relay {
                 router.on_departure(at, packet.size, packet.flow);
             }
         };
-        down.advance_telling(now, leave, |Datagram { bytes, client, rewritten }| match rewritten {
+        down.advance_telling(now, leave, |_, Datagram { bytes, client, rewritten }| match rewritten {
             None => sent(socket.send_to(&bytes, client).map(|_| ()), bytes),
             Some(Rewritten { option, ttl }) => {
                 let option = option.emit(IpVersion::of(client.ip()));

@@ -31,8 +31,11 @@ use flowstart_sim::link::{Departure, LinkConfig, LinkCounters};
 use nix::poll::{PollFd, PollFlags};
 
 use crate::interface::{Carried, HEAD, Knife, has_checksums};
-use crate::links::{LARGEST, Links, READ, wait, wake_in_time};
+use crate::lane::Lane;
+use crate::lateness::{Late, Lateness};
+use crate::links::{Clock, LARGEST, Links, READ, wait, wake_in_time};
 use crate::packet::{Packet, Unusable, mark};
+use crate::packet_log::{Entries, Entry, PacketLog, packet_log};
 use crate::port::{Port, PortError, PortName};
 use crate::quick_start::{Fate, LinkRouter, Options};
 use crate::scone::{Signals, advised};
@@ -115,6 +118,56 @@ pub struct Told {
     pub scone: Signals,
     /// The longest time by which an event was late.
     pub latest: Duration,
+    /// How much later than the links say packets left.
+    pub late: Late,
+    /// Packets that are not in the log, because nobody took its entries in time.
+    pub unlogged: u64,
+}
+
+/// A packet that the router holds.
+#[derive(Debug)]
+struct Held {
+    /// It, behind what stands before it at its port.
+    bytes: Vec<u8>,
+    /// When the router took it.
+    arrived: Timestamp,
+}
+
+/// What the router writes down about packets that are gone.
+#[derive(Debug)]
+struct Account {
+    /// Bytes that stand before each packet of IP.
+    head: usize,
+    clock: Clock,
+    lateness: Lateness,
+    log: Option<PacketLog>,
+    /// Packets that the system did not take.
+    unsent: u64,
+}
+
+impl Account {
+    /// Sends a packet that crossed the link at this time, and gives its buffer back.
+    fn send(&mut self, is_down: bool, port: &Port, crossed: Timestamp, Held { bytes, arrived }: Held) -> Vec<u8> {
+        self.unsent += u64::from(port.write(&bytes).is_err());
+        let left = self.clock.now();
+        self.lateness.record(left.since(crossed));
+        self.log(is_down, &bytes, arrived, Some((crossed, left)));
+        bytes
+    }
+
+    /// Takes what a lane has dropped, and gives the buffers back.
+    fn clear_dropped(&mut self, is_down: bool, lane: &mut Lane<Held>, spare: &mut Vec<Vec<u8>>) {
+        while let Some(Held { bytes, arrived }) = lane.take_dropped() {
+            self.log(is_down, &bytes, arrived, None);
+            spare.push(bytes);
+        }
+    }
+
+    fn log(&mut self, is_down: bool, bytes: &[u8], arrived: Timestamp, crossed: Option<(Timestamp, Timestamp)>) {
+        if let Some(log) = &mut self.log {
+            log.push(Entry { is_down, size: (bytes.len() - self.head) as u32, arrived, crossed });
+        }
+    }
 }
 
 /// A router whose ports are open.
@@ -123,12 +176,11 @@ pub struct Router {
     names: [PortName; 2],
     /// Of servers, and of clients.
     ports: [Port; 2],
-    /// Bytes that stand before each packet of IP.
-    head: usize,
     knife: Knife,
     /// Which of them have a packet.
     ready: [bool; 2],
-    links: Links<Vec<u8>>,
+    links: Links<Held>,
+    account: Account,
     /// At the link to clients.
     quick_start: Option<LinkRouter>,
     /// At the link to clients, too.
@@ -151,15 +203,16 @@ impl Router {
             return Err(PortError::Kinds(config.servers.clone(), config.clients.clone()).into());
         }
         let mut links = Links::new(&config.down, &config.up, config.seed);
-        links.down = links.down.with_queue();
-        links.up = links.up.with_queue();
+        links.down = links.down.with_queue().with_dropped();
+        links.up = links.up.with_queue().with_dropped();
+        let account = Account { head, clock: links.clock, lateness: Lateness::new(), log: None, unsent: 0 };
         Ok(Self {
             names,
             ports,
-            head,
             knife: Knife::new(),
             ready: [false; 2],
             links,
+            account,
             quick_start: config.quick_start.map(|(router, bandwidth)| LinkRouter::new(router, bandwidth, config.seed)),
             element: config.advice.map(Element::new),
             decrement_ttl: config.decrement_ttl,
@@ -167,16 +220,24 @@ impl Router {
         })
     }
 
+    /// What says each packet from now on until [`Router::run`] ends, for another thread.
+    pub fn log_packets(&mut self) -> Entries {
+        let (log, entries) = packet_log();
+        self.account.log = Some(log);
+        entries
+    }
+
     /// What happened so far.
     pub fn told(&mut self) -> Told {
-        let latest = self.links.latest();
+        let (latest, late, unsent) = (self.links.latest(), self.account.lateness.late(), self.account.unsent);
+        let unlogged = self.told.unlogged + self.account.log.as_ref().map_or(0, PacketLog::missed);
         let Links { down, up, .. } = &mut self.links;
         let [down, up] = [(down, &self.told.down), (up, &self.told.up)].map(|(lane, told)| Direction {
             link: lane.counters().clone(),
             waiting: lane.waiting(),
             ..told.clone()
         });
-        Told { down, up, latest, ..self.told.clone() }
+        Told { down, up, latest, late, unsent, unlogged, ..self.told.clone() }
     }
 
     /// Routes until `stop` is set; each `every`, `report` hears what happened since the begin.
@@ -191,6 +252,17 @@ impl Router {
         mut report: impl FnMut(Timestamp, &Told),
     ) -> Result<(), RouterError> {
         wake_in_time();
+        let ended = self.route(stop, every, &mut report);
+        self.told.unlogged += self.account.log.take().map_or(0, PacketLog::end);
+        ended
+    }
+
+    fn route(
+        &mut self,
+        stop: &AtomicBool,
+        every: Option<Duration>,
+        report: &mut impl FnMut(Timestamp, &Told),
+    ) -> Result<(), RouterError> {
         let mut buffer = vec![0; HEAD + LARGEST];
         let mut reported = self.links.now();
         while !stop.load(Ordering::Relaxed) {
@@ -209,12 +281,8 @@ impl Router {
     /// Sends what has crossed a link by now.
     fn advance(&mut self, now: Timestamp) {
         self.links.note_lateness(now);
-        let Self { ports: [servers, clients], links, quick_start, told, head, .. } = self;
-        let (Links { down, up, spare, .. }, head) = (links, *head);
-        let mut send = |port: &Port, packet: Vec<u8>| {
-            told.unsent += u64::from(port.write(&packet).is_err());
-            spare.push(packet);
-        };
+        let Self { ports: [servers, clients], links, quick_start, told, account, .. } = self;
+        let (Links { down, up, spare, .. }, head) = (links, account.head);
         let marked = &mut told.down.marked;
         down.advance_telling(
             now,
@@ -222,16 +290,18 @@ impl Router {
                 if let Some(router) = quick_start {
                     router.on_departure(at, departure.size, departure.flow);
                 }
-                *marked += u64::from(mark_if_told(departure, &mut packet[head..]));
+                *marked += u64::from(mark_if_told(departure, &mut packet.bytes[head..]));
             },
-            |packet| send(clients, packet),
+            |at, packet| spare.push(account.send(true, clients, at, packet)),
         );
+        account.clear_dropped(true, down, spare);
         let marked = &mut told.up.marked;
         up.advance_telling(
             now,
-            |_, departure, packet| *marked += u64::from(mark_if_told(departure, &mut packet[head..])),
-            |packet| send(servers, packet),
+            |_, departure, packet| *marked += u64::from(mark_if_told(departure, &mut packet.bytes[head..])),
+            |at, packet| spare.push(account.send(false, servers, at, packet)),
         );
+        account.clear_dropped(false, up, spare);
     }
 
     /// Waits for a packet, for the next event, or for a moment.
@@ -263,7 +333,7 @@ impl Router {
 
     /// Something has come in.
     fn receive(&mut self, is_down: bool, bytes: &mut [u8], now: Timestamp) {
-        if self.head == 0 {
+        if self.account.head == 0 {
             self.take(is_down, bytes, now);
             return;
         }
@@ -278,7 +348,7 @@ impl Router {
             }
             Carried::Neighbour => {
                 let is_sent = self.ports[usize::from(is_down)].write(bytes).is_ok();
-                self.told.unsent += u64::from(!is_sent);
+                self.account.unsent += u64::from(!is_sent);
             }
             Carried::Nothing => {}
             Carried::Other => self.direction(is_down).foreign += 1,
@@ -291,7 +361,7 @@ impl Router {
 
     /// Puts a packet on a link.
     fn take(&mut self, is_down: bool, bytes: &mut [u8], now: Timestamp) {
-        let packet = match Packet::read(&bytes[self.head..]) {
+        let packet = match Packet::read(&bytes[self.account.head..]) {
             Ok(packet) => packet,
             Err(Unusable::Foreign) => {
                 self.direction(is_down).foreign += 1;
@@ -306,7 +376,7 @@ impl Router {
             self.told.refused += 1;
             return;
         }
-        let (head, in_ip) = bytes[..self.head + packet.length].split_at_mut(self.head);
+        let (head, in_ip) = bytes[..self.account.head + packet.length].split_at_mut(self.account.head);
         let is_hop = self.decrement_ttl && !packet.is_for_one_link;
         let mut ttl = packet.ttl.checked_sub(is_hop.into());
         if is_hop && matches!(ttl, None | Some(0)) {
@@ -336,10 +406,12 @@ impl Router {
                 lower(payload, signal);
             });
         }
-        let bytes = &bytes[..self.head + packet.length];
-        let held = self.links.buffer(bytes);
-        let lane = if is_down { &mut self.links.down } else { &mut self.links.up };
+        let bytes = &bytes[..self.account.head + packet.length];
+        let held = Held { bytes: self.links.buffer(bytes), arrived: now };
+        let Links { down, up, spare, .. } = &mut self.links;
+        let lane = if is_down { down } else { up };
         lane.enqueue(now, held, packet.length as u32, packet.flow, packet.ecn);
+        self.account.clear_dropped(is_down, lane, spare);
     }
 }
 

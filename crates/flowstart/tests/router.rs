@@ -339,6 +339,8 @@ fn what_a_router_cannot_do_is_refused() {
     if !are_missing() {
         assert!(with(&["tun:fs-one", "lo"]).contains("two TUN devices or two interfaces"));
     }
+    let nowhere = refused(&[&["--link", "lte", "--packet-log", "/nowhere/log.csv"][..], &ports].concat());
+    assert!(nowhere.contains("--packet-log `/nowhere/log.csv`: No such file"), "{nowhere}");
     for stats in ["0", "10ms", "2h", "x"] {
         refused(&[&["--link", "lte", "--stats", stats][..], &ports].concat());
     }

@@ -199,6 +199,12 @@ impl Sides {
         program
     }
 
+    /// Lets the router run before all other programs of this host (chrt(1)); whether the system does.
+    pub(crate) fn goes_first(&self) -> bool {
+        let id = self.router.0.id().to_string();
+        Program::new("chrt").args(["--fifo", "--pid", "10", &id]).output().is_ok_and(|told| told.status.success())
+    }
+
     /// Packets that come to the side of clients or leave it, until nothing is said by the other end any more.
     pub(crate) fn capture_of_clients(&self, until: Receiver<()>) -> JoinHandle<Vec<Vec<u8>>> {
         let capturing = self.of_clients(|| {

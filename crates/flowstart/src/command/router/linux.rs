@@ -11,6 +11,7 @@ use flowstart_emu::router::{Config, Direction, Router, RouterError, Told};
 use serde_json::{Value, json};
 
 use super::Arguments;
+use super::packet_log::{PacketLog, micros};
 use crate::command::real_link::real_link;
 use crate::command::relay::{
     quick_start_as_json, quick_start_in_words, scone_as_json, seen_scone_in_words, unsent_in_words, until_signal,
@@ -43,6 +44,7 @@ impl Arguments {
 /// Routes until a signal ends it, and then says what it counted: JSON to stdout, words to stderr.
 pub(super) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let (config, json) = (arguments.config()?, arguments.json);
+    let log = arguments.packet_log.as_deref().map(PacketLog::create).transpose()?;
     let mut router = Router::open(&config).map_err(failure)?;
     let stop = until_signal()?;
     let Config { servers, clients, .. } = &config;
@@ -54,6 +56,10 @@ pub(super) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
     // Whoever reads the lines may be slow, and packets do not wait for him: what he misses is left out.
     let (moments, told) = sync_channel(1);
     let lines = thread::spawn(move || say_moments(&told, json));
+    let logging = log.map(|log| {
+        let entries = router.log_packets();
+        thread::spawn(move || log.write(entries))
+    });
     let ended = router.run(&stop, arguments.stats, |at, told| {
         if let Err(TrySendError::Disconnected(_)) = moments.try_send((at, told.clone())) {
             stop.store(true, Ordering::Relaxed);
@@ -61,13 +67,14 @@ pub(super) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
     });
     drop(moments);
     let said = lines.join().unwrap_or(Ok(()));
+    let logged = logging.map_or(Ok(()), |logging| logging.join().unwrap_or(Ok(()))).map_err(Failure::Other);
     let told = router.told();
     if json {
         print(&format!("{}\n", as_json(&told)))?;
     } else {
         tell!("{}", in_words(&told));
     }
-    said?;
+    said.and(logged)?;
     ended.map(|()| ExitCode::SUCCESS).map_err(failure)
 }
 
@@ -146,7 +153,9 @@ fn in_words(told: &Told) -> String {
         others.fold(text, |text, (number, what)| format!("{text}, {number} {what}"))
     };
     let latest = told.latest.as_millis_f64();
+    let [median, p99] = [told.late.median, told.late.p99].map(micros);
     format!("{}; {}; at most {latest:.1} ms late", of("to clients", &told.down), of("back", &told.up))
+        + &format!(", half of the packets {median:.0} us or less, 99 of 100 {p99:.0} us or less")
         + &seen_scone_in_words(&told.scone)
         + &quick_start_in_words(&told.quick_start)
         + &unsent_in_words(told.refused, told.unsent)
@@ -177,5 +186,11 @@ fn as_json(told: &Told) -> Value {
         "refused": told.refused,
         "unsent": told.unsent,
         "max_late_ms": told.latest.as_millis_f64(),
+        "left_late_us": {
+            "p50": micros(told.late.median),
+            "p99": micros(told.late.p99),
+            "max": micros(told.late.largest),
+        },
+        "unlogged": told.unlogged,
     })
 }

@@ -1,5 +1,6 @@
 //! `flowstart router`.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
@@ -9,6 +10,8 @@ use crate::failure::Failure;
 
 #[cfg(target_os = "linux")]
 mod linux;
+#[cfg(target_os = "linux")]
+mod packet_log;
 
 #[derive(Debug, Args)]
 #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "the command is refused there"))]
@@ -37,8 +40,12 @@ their own, a flow is one of addresses, protocol and ports. Packets that are neit
 VLANs and what is malformed are counted and dropped. With quick_start=target, or another of these keys, the link to \
 clients has a router that approves rates in the option of Quick-Start (RFC 4782), as in the lab, and takes one from the \
 TTL or hop limit of packets with one. With scone=RATE the link to clients is also an element that advises this rate in \
-SCONE packets. Hosts are the real ones, so keys about hosts and hints are refused. SIGINT and SIGTERM end the router, which then says what it \
-counted. It takes Linux and root (CAP_NET_ADMIN, and CAP_NET_RAW for interfaces).")]
+SCONE packets. Hosts are the real ones, so keys about hosts and hints are refused. SIGINT and SIGTERM end the router, \
+which then says what it counted. It takes Linux and root (CAP_NET_ADMIN, and CAP_NET_RAW for interfaces).
+
+On a busy host the router waits for other programs, and packets leave some milliseconds late, though in the order and \
+with the drops that the link says. `chrt --fifo 10 flowstart router ...` lets it run first. At the end it says how late \
+packets left, and --packet-log has the times of each.")]
 pub(crate) struct Arguments {
     /// The link: a preset, a preset with keys, or keys (list links, list link-options).
     #[arg(long)]
@@ -59,6 +66,10 @@ pub(crate) struct Arguments {
     /// The ports and the counts as JSON, a line each.
     #[arg(long)]
     json: bool,
+    /// Write a line of CSV for each packet into this file: its direction and bytes, when it arrived, when it was to
+    /// leave by the link (empty: it was dropped or lost), and when it had left, in nanoseconds.
+    #[arg(long, value_name = "FILE")]
+    packet_log: Option<PathBuf>,
     /// How often to say rate, queue, drops and marks since the last time, 100ms to 1h.
     #[arg(long, value_name = "TIME", value_parser = interval)]
     stats: Option<Duration>,
