@@ -1,7 +1,8 @@
-//! An entry for each packet that a router took: with it, whoever has the link's configuration can check every departure.
+//! An entry for each packet that a router took: with it, whoever has the link's configuration can check every
+//! departure.
 //!
-//! The router puts entries into blocks, and another thread takes whole ones. It never waits for that thread: if no block
-//! is free, entries are left out and counted.
+//! The router puts entries into blocks, and another thread takes whole ones. It never waits for that thread: if no
+//! block is free, entries are left out and counted.
 
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 
@@ -21,7 +22,8 @@ pub struct Entry {
     pub size: u32,
     /// When the router took it.
     pub arrived: Timestamp,
-    /// When it has crossed the link, as the link says, and when the system had taken it; `None`: it was dropped or lost.
+    /// When it has crossed the link, as the link says, and when the system had taken it; `None`: it was dropped or
+    /// lost.
     pub crossed: Option<(Timestamp, Timestamp)>,
 }
 

@@ -1,9 +1,9 @@
 //! Departures of `flowstart router` against those of the simulator's `Link`.
 //!
-//! Arrivals are replayed that a simulation has recorded: times and sizes of a slow start's packets. They cross the router
-//! as real packets between two TUN devices. For the arrivals as they were, by the router's log and by the hosts' clock, a
-//! `Link` by itself says when each packet is to leave. The router runs before other programs (chrt(1)), because a program
-//! like all others waits for some milliseconds whenever both processors are busy.
+//! Arrivals are replayed that a simulation has recorded: times and sizes of a slow start's packets. They cross the
+//! router as real packets between two TUN devices. For the arrivals as they were, by the router's log and by the hosts'
+//! clock, a `Link` by itself says when each packet is to leave. The router runs before other programs (chrt(1)),
+//! because a program like all others waits for some milliseconds whenever both processors are busy.
 //!
 //! What needs root, `ip` and TUN devices is skipped without them, and says why; with CI=true and root it fails.
 

@@ -295,6 +295,69 @@ fn a_hop_takes_one_from_every_ttl_and_drops_what_has_no_more() {
 }
 
 #[test]
+fn metrics_are_answered_while_packets_pass() {
+    if are_missing() {
+        return;
+    }
+    let mut sides = Sides::over_ipv4(&["--link", "rate=20mbit,rtt=10ms,buffer=20pkt", "--metrics", "127.0.0.1:0"]);
+    let url = sides.said["metrics"].as_str().unwrap();
+    let address = url.strip_prefix("http://").unwrap().strip_suffix("/metrics").unwrap().to_owned();
+    let (server, client) = udp(&sides, "10.9.0.1:0", "10.9.0.2:0");
+    for number in 0..100 {
+        server.send(&datagram(number)).unwrap();
+    }
+    let came = arrivals(&client).len();
+    let answer = |request: &str| {
+        let mut stream = TcpStream::connect(&address).unwrap();
+        stream.write_all(format!("{request} HTTP/1.1\r\nhost: localhost\r\n\r\n").as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    };
+    // Counts are up to a second old.
+    let departed = format!("flowstart_router_departed_packets_total{{direction=\"down\"}} {came}\n");
+    let began = Instant::now();
+    let mut metrics = answer("GET /metrics");
+    while !metrics.contains(&departed) && began.elapsed() < Duration::from_secs(20) {
+        std::thread::sleep(Duration::from_millis(50));
+        metrics = answer("GET /metrics");
+    }
+    let dropped = format!("flowstart_router_dropped_packets_total{{direction=\"down\"}} {}\n", 100 - came);
+    assert!(metrics.starts_with("HTTP/1.1 200") && metrics.ends_with("# EOF\n"), "{metrics}");
+    assert!(metrics.contains(&departed) && metrics.contains(&dropped) && came < 100, "{came}: {metrics}");
+    assert!(answer("PUT /metrics").starts_with("HTTP/1.1 405") && answer("GET /").starts_with("HTTP/1.1 404"));
+    sides.end();
+}
+
+#[test]
+fn recordings_of_mahimahi_are_the_capacity_of_either_way() {
+    if are_missing() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    // A packet of 1500 bytes each millisecond to clients, and every four back.
+    let file = |name: &str, period: usize| {
+        let file = folder.path().join(name);
+        let times: Vec<String> = (period..=1000).step_by(period).map(|time| format!("{time}\n")).collect();
+        std::fs::write(&file, times.concat()).unwrap();
+        file.to_str().unwrap().to_owned()
+    };
+    let mut sides = Sides::over_ipv4(&["--mahimahi", &file("up", 4), &file("down", 1)]);
+    let (server, client) = udp(&sides, "10.9.0.1:0", "10.9.0.2:0");
+    for (one, other, packets, wanted) in [(&server, &client, 500, 0.5), (&client, &server, 125, 0.5)] {
+        let began = Instant::now();
+        for number in 0..packets {
+            one.send(&datagram(number)).unwrap();
+        }
+        let came = arrivals(other);
+        let took = came.last().unwrap().1.duration_since(began).as_secs_f64();
+        assert!(came.len() == packets as usize && (wanted - 0.01..wanted + 0.1).contains(&took), "{took} s");
+    }
+    let (_, told) = sides.end();
+    assert!(told["down"]["dropped"] == 0 && told["up"]["dropped"] == 0, "{told}");
+}
+
+#[test]
 fn a_device_that_is_taken_away_ends_the_router() {
     if are_missing() {
         return;
@@ -339,6 +402,11 @@ fn what_a_router_cannot_do_is_refused() {
     if !are_missing() {
         assert!(with(&["tun:fs-one", "lo"]).contains("two TUN devices or two interfaces"));
     }
+    let recorded = |options: &[&str]| refused(&[&["--mahimahi"], options, &ports[..]].concat());
+    assert!(recorded(&["nowhere.up", "nowhere.down"]).contains("trace: cannot read ./nowhere.down"));
+    assert!(recorded(&["a,b", "c"]).contains("--mahimahi `a,b`: a name without commas is needed"));
+    assert!(recorded(&["one"]).contains("2 values required"));
+    assert!(refused(&ports).contains("--link"));
     let nowhere = refused(&[&["--link", "lte", "--packet-log", "/nowhere/log.csv"][..], &ports].concat());
     assert!(nowhere.contains("--packet-log `/nowhere/log.csv`: No such file"), "{nowhere}");
     for stats in ["0", "10ms", "2h", "x"] {

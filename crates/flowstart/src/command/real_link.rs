@@ -8,10 +8,12 @@ use flowstart_lab::spec::link::{ACCESS_RATE, Link};
 
 use crate::failure::Failure;
 
-/// Reads both, and refuses what only the simulator's hosts and routers have. `whose` is who will have the link.
-pub(super) fn real_link(whose: &str, link: &str, aqm: &str) -> Result<(Link, Aqm), Failure> {
+/// Reads both, with further `keys` of the link, and refuses what only the simulator's hosts and routers have. `whose`
+/// is who will have the link.
+pub(super) fn real_link(whose: &str, link: &str, keys: Option<&str>, aqm: &str) -> Result<(Link, Aqm), Failure> {
     let text = link;
-    let link = Link::parse("--link", text, Path::new(".")).map_err(|error| Failure::Input(error.to_string()))?;
+    let link = Link::parse_with("--link", text, keys, false, Path::new("."));
+    let link = link.map_err(|error| Failure::Input(error.to_string()))?;
     let aqm = Aqm::parse("--aqm", aqm).map_err(|error| Failure::Input(error.to_string()))?.value;
     if aqm == Aqm::Oracle {
         return Err(Failure::Input("--aqm oracle: only a simulator knows every window".into()));

@@ -56,7 +56,7 @@ pub(crate) struct Arguments {
 
 impl Arguments {
     fn config(&self) -> Result<Config, Failure> {
-        let (link, aqm) = real_link("relay", &self.link, &self.aqm)?;
+        let (link, aqm) = real_link("relay", &self.link, None, &self.aqm)?;
         let (down, up) = link.hop(&aqm.config());
         let down_advice = link.advising;
         let router = link.routers.map(|routers| (routers.at(0), routers.bandwidth.unwrap_or(link.rate)));

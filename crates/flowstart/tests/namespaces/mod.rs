@@ -96,7 +96,7 @@ fn devices() -> [String; 2] {
 }
 
 /// Starts a router and waits until it says that it is there.
-fn started(mut program: Program, ports: &[String; 2], options: &[&str]) -> (Router, BufReader<ChildStdout>) {
+fn started(mut program: Program, ports: &[String; 2], options: &[&str]) -> (Router, BufReader<ChildStdout>, Value) {
     program.args(["router", "--json", "--port", &ports[0], "--port", &ports[1]]).args(options);
     let mut child = program.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut stdout = BufReader::new(child.stdout.take().unwrap());
@@ -105,13 +105,15 @@ fn started(mut program: Program, ports: &[String; 2], options: &[&str]) -> (Rout
     stdout.read_line(&mut line).unwrap();
     let said: Value = serde_json::from_str(&line).unwrap_or_else(|_| panic!("no router: {line}{}", router.stderr()));
     assert_eq!((&said["servers"], &said["clients"]), (&ports[0].as_str().into(), &ports[1].as_str().into()));
-    (router, stdout)
+    (router, stdout, said)
 }
 
 /// The two sides of a router.
 pub(crate) struct Sides {
     router: Router,
     stdout: BufReader<ChildStdout>,
+    /// What it said at the begin.
+    pub(crate) said: Value,
     _between: Option<Namespace>,
     namespaces: [Namespace; 2],
     devices: [String; 2],
@@ -137,12 +139,12 @@ impl Sides {
         let devices = devices();
         let program = Program::new(assert_cmd::cargo::cargo_bin("flowstart"));
         let ports = devices.each_ref().map(|device| format!("tun:{device}"));
-        let (router, stdout) = started(program, &ports, options);
+        let (router, stdout, said) = started(program, &ports, options);
         let namespaces = devices.each_ref().map(|device| Namespace::new(device));
         for device in &devices {
             ip(&["link", "set", device, "netns", device]);
         }
-        Self { router, stdout, _between: None, namespaces, devices }
+        Self { router, stdout, said, _between: None, namespaces, devices }
     }
 
     /// As [`Sides::new`], in a third namespace that has interfaces to both.
@@ -158,8 +160,8 @@ impl Sides {
         }
         let mut program = Program::new("ip");
         program.args(["netns", "exec", &ports[0]]).arg(assert_cmd::cargo::cargo_bin("flowstart"));
-        let (router, stdout) = started(program, &ports, options);
-        Self { router, stdout, _between: Some(between), namespaces, devices }.with_addresses()
+        let (router, stdout, said) = started(program, &ports, options);
+        Self { router, stdout, said, _between: Some(between), namespaces, devices }.with_addresses()
     }
 
     fn with_addresses(self) -> Self {

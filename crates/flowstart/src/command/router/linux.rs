@@ -11,7 +11,9 @@ use flowstart_emu::router::{Config, Direction, Router, RouterError, Told};
 use serde_json::{Value, json};
 
 use super::Arguments;
-use super::packet_log::{PacketLog, micros};
+use super::metrics::Metrics;
+use super::packet_log::PacketLog;
+use super::units::{micros, seconds};
 use crate::command::real_link::real_link;
 use crate::command::relay::{
     quick_start_as_json, quick_start_in_words, scone_as_json, seen_scone_in_words, unsent_in_words, until_signal,
@@ -19,12 +21,19 @@ use crate::command::relay::{
 use crate::failure::Failure;
 use crate::output::print;
 
+/// The link of recorded capacities that has nothing else: the shortest RTT of links, and no bound.
+const LINK_OF_RECORDINGS: &str = "rtt=1us,buffer=unlimited";
+/// How old metrics may be.
+const METRICS_EVERY: Duration = Duration::from_millis(1000);
+
 /// What happened at a time.
 type Moment = (Timestamp, Told);
 
 impl Arguments {
     fn config(&self) -> Result<Config, Failure> {
-        let (link, aqm) = real_link("router", &self.link, &self.aqm)?;
+        let keys = self.recordings.as_deref().map(keys_of_recordings).transpose()?;
+        let link = self.link.as_deref().unwrap_or(LINK_OF_RECORDINGS);
+        let (link, aqm) = real_link("router", link, keys.as_deref(), &self.aqm)?;
         let [servers, clients] = &*self.ports else {
             let told = "two are needed: the side of servers first, that of clients second";
             return Err(Failure::Input(format!("--port: {told}")));
@@ -41,17 +50,38 @@ impl Arguments {
     }
 }
 
+/// The keys of a link that has these recordings, the way to servers first.
+fn keys_of_recordings(files: &[String]) -> Result<String, Failure> {
+    // Commas stand between keys.
+    let comma = files.iter().find(|file| file.contains(','));
+    if let Some(file) = comma {
+        return Err(Failure::Input(format!("--mahimahi `{file}`: a name without commas is needed")));
+    }
+    let [up, down] = files else { return Err(Failure::Input("--mahimahi: two files are needed".into())) };
+    Ok(format!("trace={down},up_trace={up}"))
+}
+
 /// Routes until a signal ends it, and then says what it counted: JSON to stdout, words to stderr.
 pub(super) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let (config, json) = (arguments.config()?, arguments.json);
     let log = arguments.packet_log.as_deref().map(PacketLog::create).transpose()?;
     let mut router = Router::open(&config).map_err(failure)?;
     let stop = until_signal()?;
+    let metrics = arguments.metrics.map(|address| {
+        let metrics = Metrics::default();
+        metrics.listen(address).map(|address| (metrics, format!("http://{address}/metrics")))
+    });
+    let (metrics, url) = metrics.transpose()?.unzip();
     let Config { servers, clients, .. } = &config;
     print(&if json {
-        format!("{}\n", json!({ "servers": servers.to_string(), "clients": clients.to_string() }))
+        let mut ready = json!({ "servers": servers.to_string(), "clients": clients.to_string() });
+        if let Some(url) = url {
+            ready["metrics"] = url.into();
+        }
+        format!("{ready}\n")
     } else {
-        format!("routing between {servers} and {clients}\n")
+        let metrics = url.map_or(String::new(), |url| format!("metrics at {url}\n"));
+        format!("routing between {servers} and {clients}\n{metrics}")
     })?;
     // Whoever reads the lines may be slow, and packets do not wait for him: what he misses is left out.
     let (moments, told) = sync_channel(1);
@@ -60,13 +90,22 @@ pub(super) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
         let entries = router.log_packets();
         thread::spawn(move || log.write(entries))
     });
-    let ended = router.run(&stop, arguments.stats, |at, told| {
+    let (stats, mut said) = (arguments.stats, Timestamp::ZERO);
+    let every = metrics.as_ref().map(|_| METRICS_EVERY).into_iter().chain(stats).min();
+    let ended = router.run(&stop, every, |at, told| {
+        if let Some(metrics) = &metrics {
+            metrics.set(told);
+        }
+        if stats.is_none_or(|stats| at.since(said) < stats) {
+            return;
+        }
+        said = at;
         if let Err(TrySendError::Disconnected(_)) = moments.try_send((at, told.clone())) {
             stop.store(true, Ordering::Relaxed);
         }
     });
     drop(moments);
-    let said = lines.join().unwrap_or(Ok(()));
+    let told_lines = lines.join().unwrap_or(Ok(()));
     let logged = logging.map_or(Ok(()), |logging| logging.join().unwrap_or(Ok(()))).map_err(Failure::Other);
     let told = router.told();
     if json {
@@ -74,7 +113,7 @@ pub(super) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
     } else {
         tell!("{}", in_words(&told));
     }
-    said.and(logged)?;
+    told_lines.and(logged)?;
     ended.map(|()| ExitCode::SUCCESS).map_err(failure)
 }
 
@@ -108,10 +147,6 @@ fn say_moments(moments: &Receiver<Moment>, json: bool) -> Result<(), Failure> {
         (since, before) = (at, told);
     }
     Ok(())
-}
-
-fn seconds(time: Duration) -> f64 {
-    time.as_millis_f64() / 1000.0
 }
 
 fn mbit_per_second(now: &Direction, before: &Direction, passed: Duration) -> f64 {

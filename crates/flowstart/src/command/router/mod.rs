@@ -1,5 +1,6 @@
 //! `flowstart router`.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -7,11 +8,16 @@ use clap::Args;
 use flowstart_core::time::Duration;
 
 use crate::failure::Failure;
+use crate::quic::socket_address;
 
 #[cfg(target_os = "linux")]
 mod linux;
 #[cfg(target_os = "linux")]
+mod metrics;
+#[cfg(target_os = "linux")]
 mod packet_log;
+#[cfg(target_os = "linux")]
+mod units;
 
 #[derive(Debug, Args)]
 #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "the command is refused there"))]
@@ -26,6 +32,9 @@ Examples:
   ip address add 10.9.0.1/24 dev servers
   ip link set servers up
   ip netns exec here ping 10.9.0.1
+
+  flowstart router --mahimahi lte.up lte.down --link rtt=50ms,buffer=100pkt \
+    --port tun:servers --port tun:clients
 
 The router is a wire between two interfaces that is as slow as a link of the lab: whatever comes in at one port leaves \
 at the other. It has no address and, without --decrement-ttl, is no hop; give the two ends addresses of one network. What comes from the first \
@@ -47,9 +56,13 @@ On a busy host the router waits for other programs, and packets leave some milli
 with the drops that the link says. `chrt --fifo 10 flowstart router ...` lets it run first. At the end it says how late \
 packets left, and --packet-log has the times of each.")]
 pub(crate) struct Arguments {
-    /// The link: a preset, a preset with keys, or keys (list links, list link-options).
-    #[arg(long)]
-    link: String,
+    /// The link: a preset, a preset with keys, or keys (list links, list link-options). With --mahimahi it is
+    /// rtt=1us,buffer=unlimited without this.
+    #[arg(long, required_unless_present = "recordings")]
+    link: Option<String>,
+    /// Recorded capacities as mm-link of Mahimahi takes them: from clients to servers first.
+    #[arg(long = "mahimahi", num_args = 2, value_names = ["UPLINK", "DOWNLINK"])]
+    recordings: Option<Vec<String>>,
     /// The queue discipline of the link to clients (list aqms).
     #[arg(long, default_value = "taildrop")]
     aqm: String,
@@ -66,6 +79,9 @@ pub(crate) struct Arguments {
     /// The ports and the counts as JSON, a line each.
     #[arg(long)]
     json: bool,
+    /// Answer /metrics (Prometheus) over HTTP/1.1 here; counts are up to a second old.
+    #[arg(long, value_name = "ADDRESS", value_parser = socket_address)]
+    metrics: Option<SocketAddr>,
     /// Write a line of CSV for each packet into this file: its direction and bytes, when it arrived, when it was to
     /// leave by the link (empty: it was dropped or lost), and when it had left, in nanoseconds.
     #[arg(long, value_name = "FILE")]

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use flowstart_core::time::{Duration, Timestamp};
+use flowstart_core::time::Timestamp;
 use flowstart_emu::packet_log::{Entries, Entry};
 
 use crate::failure::Failure;
@@ -47,9 +47,4 @@ fn write_line(out: &mut impl Write, entry: &Entry) -> io::Result<()> {
         // It was dropped or lost.
         None => writeln!(out, "{direction},{size},{},,", nanos(arrived)),
     }
-}
-
-/// A time in microseconds.
-pub(super) fn micros(time: Duration) -> f64 {
-    time.as_millis_f64() * 1000.0
 }
