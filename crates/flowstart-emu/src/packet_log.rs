@@ -13,7 +13,7 @@ const BLOCK: usize = 1024;
 /// Blocks: a second at 1 Gbit/s, and 4 MB.
 const BLOCKS: usize = 80;
 
-/// A packet. Times count from the begin of the router.
+/// A packet that was put on a link and is gone from it. Times count from the begin of the router.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// Whether it went to clients.

@@ -220,7 +220,8 @@ impl Router {
         })
     }
 
-    /// What says each packet from now on until [`Router::run`] ends, for another thread.
+    /// An entry for each packet from now on until [`Router::run`] ends, for another thread. Those that are still on a
+    /// link by then, or that never came on one, have none.
     pub fn log_packets(&mut self) -> Entries {
         let (log, entries) = packet_log();
         self.account.log = Some(log);
