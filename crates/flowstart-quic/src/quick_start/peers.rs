@@ -296,6 +296,24 @@ mod tests {
     }
 
     #[test]
+    fn the_option_is_that_of_the_packets_to_the_client() {
+        let clients = Arc::new(Clients::default());
+        for (address, kind) in [("192.0.2.1:9", 25), ("[::ffff:192.0.2.1]:9", 25), ("[2001:db8::1]:9", 0x26)] {
+            let address: SocketAddr = address.parse().unwrap();
+            let asked = ask(&clients, address, &[7; 8]).unwrap();
+            let waiting = clients.waiting(address, &[7; 8]).unwrap();
+            let option = waiting.take().unwrap();
+            clients.count_sent(address, &option);
+            let request = IpOption::parse(IpVersion::of(address.ip()), &option).unwrap();
+            asked.verify(&respond(request, DEFAULT_TTL).unwrap()).unwrap();
+            let report = waiting.take().unwrap();
+            clients.count_sent(address, &report);
+            assert_eq!((option[0], report[0]), (kind, kind), "{address}");
+        }
+        assert_eq!((clients.requests(), clients.reports()), (3, 3));
+    }
+
+    #[test]
     fn who_cannot_be_asked_for_is_not_remembered() {
         let clients = Arc::new(Clients::default());
         let small = Known { object: Some(Bytes::new(12_000)), ..Known::default() };

@@ -144,6 +144,7 @@ impl UdpSender for Sender {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
+    use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
     use std::sync::Mutex;
     use std::task::Waker;
 
@@ -205,8 +206,19 @@ mod tests {
 
     #[test]
     fn the_first_single_datagram_of_a_connection_has_the_request_and_a_later_one_the_report() {
-        let (client, server) = (UdpSocket::bind("127.0.0.1:0").unwrap(), UdpSocket::bind("127.0.0.1:0").unwrap());
-        let (to, other) = (client.local_addr().unwrap(), SocketAddr::from(([127, 0, 0, 1], 9)));
+        for own in [IpAddr::from(Ipv4Addr::LOCALHOST), Ipv6Addr::LOCALHOST.into()] {
+            the_first_has_the_request(own);
+        }
+    }
+
+    fn the_first_has_the_request(own: IpAddr) {
+        let Ok(client) = UdpSocket::bind((own, 0)) else {
+            assert!(std::env::var("CI").as_deref() != Ok("true"), "CI=true requires this test, which needs {own}");
+            println!("skipped: this host has no {own}");
+            return;
+        };
+        let server = UdpSocket::bind((own, 0)).unwrap();
+        let (to, other) = (client.local_addr().unwrap(), SocketAddr::new(own, 9));
         if let Err(problem) = try_asking(to.ip()) {
             assert!(std::env::var("CI").as_deref() != Ok("true"), "CI=true requires this test: {problem}");
             println!("skipped: {problem}");
@@ -244,7 +256,6 @@ mod tests {
         send(&mut sender, to, &short, None);
         let report = option(&short);
         assert!(matches!(report, IpOption::ApprovedRate { rate, .. } if rate.rate() == approved), "{report:?}");
-        assert_eq!(report.emit(IpVersion::V4)[0], 25);
         send(&mut sender, to, &short, None);
         assert_eq!((clients.requests(), clients.reports(), clients.unsent()), (1, 1, 0));
         let [negotiation, theirs, elsewhere] = plain;
