@@ -21,10 +21,13 @@ pub fn quick_start_option(data: &[u8]) -> bool {
             }
             read = true;
         }
-    }
-    if let Ok(Some(option)) = IpOption::among(data) {
-        assert_eq!(IpOption::among(&option.emit(IpVersion::V4)), Ok(Some(option)));
-        read = true;
+        if let Ok(Some((place, option))) = IpOption::find(version, data) {
+            assert_eq!(IpOption::among(version, &option.emit(version)), Ok(Some(option)));
+            let mut filled = data.to_vec();
+            filled[place..place + LENGTH].copy_from_slice(&version.filling());
+            assert_eq!(IpOption::among(version, &filled), Ok(None));
+            read = true;
+        }
     }
     if let Ok(response) = Response::parse(data) {
         assert_eq!(Response::parse(&response.emit()), Ok(response));

@@ -1,7 +1,7 @@
 //! Where there are no calls for it, every function refuses.
 
 use std::io::{Error, ErrorKind, Result};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use crate::{Header, Received, Unable};
 
@@ -50,6 +50,6 @@ pub fn send<S>(_: &S, _: &[u8], _: Option<SocketAddr>, _: &Header<'_>) -> Result
 /// # Errors
 ///
 /// Always.
-pub fn try_sending(_: &[u8]) -> std::result::Result<(), Unable> {
+pub fn try_sending(_: IpAddr, _: &[u8]) -> std::result::Result<(), Unable> {
     Err(Unable::System)
 }

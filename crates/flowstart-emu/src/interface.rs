@@ -115,6 +115,12 @@ impl Carried {
     }
 }
 
+/// Whether the checksum of the transport is there, by what stands before the packet: it may be left to hardware. Where
+/// nothing stands before packets it is.
+pub(crate) fn has_checksums(head: &[u8]) -> bool {
+    head.first().is_none_or(|flags| flags & UNSUMMED == 0)
+}
+
 /// An open interface, which never blocks.
 #[derive(Debug)]
 pub(crate) struct Interface {

@@ -15,6 +15,8 @@ use slab::Slab;
 pub struct Lane<T> {
     link: Link,
     packets: Slab<(T, u32)>,
+    /// What was dropped or lost, if anybody takes it.
+    dropped: Option<Vec<T>>,
     /// Bytes of all packets in the lane.
     held: u64,
     service: Option<Timestamp>,
@@ -24,7 +26,8 @@ pub struct Lane<T> {
 impl<T> Lane<T> {
     /// An empty lane. `index` separates its random processes from those of other lanes with this seed.
     pub fn new(config: &LinkConfig, seed: u64, index: u64) -> Self {
-        Self { link: Link::new(config, seed, index), packets: Slab::new(), held: 0, service: None, arrival: None }
+        let link = Link::new(config, seed, index);
+        Self { link, packets: Slab::new(), dropped: None, held: 0, service: None, arrival: None }
     }
 
     /// As it is, and every packet waits in its queue, so that [`Lane::advance_telling`] tells of all departures.
@@ -34,6 +37,18 @@ impl<T> Lane<T> {
         self
     }
 
+    /// As it is, and packets that are dropped or lost stay until [`Lane::take_dropped`] takes them.
+    #[must_use]
+    pub fn with_dropped(mut self) -> Self {
+        self.dropped = Some(Vec::new());
+        self
+    }
+
+    /// A packet that was dropped or lost, of a lane that keeps them ([`Lane::with_dropped`]).
+    pub fn take_dropped(&mut self) -> Option<T> {
+        self.dropped.as_mut()?.pop()
+    }
+
     /// A packet of `size` bytes arrives now. Call [`Lane::advance`] with this time before. Packets that are dropped for
     /// it, it may be one of them, are freed. Only a packet whose `ecn` says that its transport understands marks may
     /// get one, of which [`Lane::advance_telling`] tells.
@@ -41,7 +56,7 @@ impl<T> Lane<T> {
         let place = self.packets.insert((packet, size));
         self.held += u64::from(size);
         let Ok(handle) = u32::try_from(place) else {
-            self.free(place);
+            self.drop_packet(place);
             return;
         };
         let wanted = self.link.enqueue(now, handle, size, flow, ecn);
@@ -59,24 +74,24 @@ impl<T> Lane<T> {
     }
 
     /// Everything up to `now` happens. `deliver` gets the packets that have crossed the link.
-    pub fn advance(&mut self, now: Timestamp, deliver: impl FnMut(T)) {
-        self.advance_telling(now, |_, _, _| {}, deliver);
+    pub fn advance(&mut self, now: Timestamp, mut deliver: impl FnMut(T)) {
+        self.advance_telling(now, |_, _, _| {}, |_, packet| deliver(packet));
     }
 
     /// As [`Lane::advance`]; `leave` hears when which packets have left for the wire, and may change them, as their ECN
-    /// field has changed.
+    /// field has changed, and `deliver` hears when they have crossed it.
     pub fn advance_telling(
         &mut self,
         now: Timestamp,
         mut leave: impl FnMut(Timestamp, &Departure, &mut T),
-        mut deliver: impl FnMut(T),
+        mut deliver: impl FnMut(Timestamp, T),
     ) {
         while let Some(next) = self.next_event().filter(|next| *next <= now) {
             if self.arrival == Some(next) {
                 let (handle, following) = self.link.arrive();
                 self.arrival = following;
                 if let Some(packet) = handle.and_then(|handle| self.free(handle as usize)) {
-                    deliver(packet);
+                    deliver(next, packet);
                 }
             } else if self.service == Some(next) {
                 self.service = None;
@@ -86,7 +101,7 @@ impl<T> Lane<T> {
                         leave(next, &departure, packet);
                     }
                     if departure.lost {
-                        self.free(departure.handle as usize);
+                        self.drop_packet(departure.handle as usize);
                     }
                 }
                 self.want(wanted);
@@ -111,7 +126,13 @@ impl<T> Lane<T> {
 
     fn free_dropped(&mut self) {
         while let Some((packet, _)) = self.link.take_dropped() {
-            self.free(packet.handle as usize);
+            self.drop_packet(packet.handle as usize);
+        }
+    }
+
+    fn drop_packet(&mut self, place: usize) {
+        if let Some((packet, dropped)) = self.free(place).zip(self.dropped.as_mut()) {
+            dropped.push(packet);
         }
     }
 
@@ -177,18 +198,20 @@ mod tests {
     #[test]
     fn packets_wait_for_each_other_and_the_buffer_is_finite() {
         let config = config(QueueConfig::defaults().remove(0), 2);
-        let mut lane = Lane::new(&config, 1, 0);
+        let mut lane = Lane::new(&config, 1, 0).with_dropped();
         // One is sent, two wait, the fourth is dropped.
         for packet in 0..4 {
             lane.enqueue(at(0), packet, 1500, 0, EcnCodepoint::NotEct);
         }
         assert_eq!((lane.held(), lane.packets()), (Bytes::new(4500), 3));
         assert_eq!(lane.waiting(), (2, Bytes::new(3000)));
+        assert_eq!((lane.take_dropped(), lane.take_dropped()), (Some(3), None));
         let mut arrived = Vec::new();
-        for millis in [20, 21, 22, 23] {
-            lane.advance(at(millis * 1000), |packet| arrived.push((millis, packet)));
+        // However late the host looks, it hears when they have crossed the link.
+        for millis in [20, 22, 30] {
+            lane.advance_telling(at(millis * 1000), |_, _, _| {}, |time, packet| arrived.push((time, packet)));
         }
-        assert_eq!(arrived, [(21, 0), (22, 1), (23, 2)]);
+        assert_eq!(arrived, [(at(21_000), 0), (at(22_000), 1), (at(23_000), 2)]);
         assert_eq!(lane.counters().dropped, 1);
         assert_eq!(lane.next_event(), None);
     }
@@ -204,7 +227,7 @@ mod tests {
         }
         let (mut marked, mut plain) = (0, 0);
         let mark = |_, departure: &Departure, packet: &mut (u64, bool)| packet.1 = departure.ecn == EcnCodepoint::Ce;
-        lane.advance_telling(at(1_000_000), mark, |(packet, is_marked)| {
+        lane.advance_telling(at(1_000_000), mark, |_, (packet, is_marked)| {
             assert!(!is_marked || packet % 2 == 0);
             *if is_marked { &mut marked } else { &mut plain } += 1;
         });

@@ -5,8 +5,9 @@
 //! | a link that a host's clock drives | [`lane`] |
 //! | UDP datagrams through a link in each direction (Linux) | [`relay`] |
 //! | packets of IP through a link in each direction (Linux) | [`router`] |
+//! | each packet that crossed them, and how late packets left (Linux) | [`packet_log`], [`lateness`] |
 //! | where these packets come from and go to (Linux) | [`port`] |
-//! | the Quick-Start router at the link of either (Linux) | [`quick_start`] |
+//! | the Quick-Start router and the SCONE element at the link of either (Linux) | [`quick_start`], [`scone`] |
 //! | servers and clients on one machine, joined by a router (Linux) | [`dumbbell`], [`namespace`] |
 
 #[cfg(doctest)]
@@ -14,16 +15,22 @@
 struct Readme;
 
 #[cfg(target_os = "linux")]
+mod checksum;
+#[cfg(target_os = "linux")]
 pub mod dumbbell;
 #[cfg(target_os = "linux")]
 mod interface;
 pub mod lane;
+#[cfg(target_os = "linux")]
+pub mod lateness;
 #[cfg(target_os = "linux")]
 mod links;
 #[cfg(target_os = "linux")]
 pub mod namespace;
 #[cfg(target_os = "linux")]
 mod packet;
+#[cfg(target_os = "linux")]
+pub mod packet_log;
 #[cfg(target_os = "linux")]
 pub mod port;
 #[cfg(target_os = "linux")]
@@ -32,3 +39,5 @@ pub mod quick_start;
 pub mod relay;
 #[cfg(target_os = "linux")]
 pub mod router;
+#[cfg(target_os = "linux")]
+pub mod scone;

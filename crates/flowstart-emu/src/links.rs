@@ -28,6 +28,16 @@ pub(crate) const LARGEST: usize = 65_536;
 /// Packets that are read before the lanes are looked at again.
 pub(crate) const READ: usize = 64;
 
+/// The time since it began.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Clock(Instant);
+
+impl Clock {
+    pub(crate) fn now(self) -> Timestamp {
+        Timestamp::from_nanos(u64::try_from(self.0.elapsed().as_nanos()).unwrap_or(u64::MAX))
+    }
+}
+
 /// The two lanes and their clock.
 #[derive(Debug)]
 pub(crate) struct Links<T> {
@@ -37,7 +47,7 @@ pub(crate) struct Links<T> {
     pub(crate) up: Lane<T>,
     /// Buffers to be used again.
     pub(crate) spare: Vec<Vec<u8>>,
-    began: Instant,
+    pub(crate) clock: Clock,
     latest: Duration,
 }
 
@@ -48,14 +58,14 @@ impl<T> Links<T> {
             down: Lane::new(down, seed, 0),
             up: Lane::new(up, seed, 1),
             spare: Vec::new(),
-            began: Instant::now(),
+            clock: Clock(Instant::now()),
             latest: Duration::ZERO,
         }
     }
 
     /// The time since they began.
     pub(crate) fn now(&self) -> Timestamp {
-        Timestamp::from_nanos(u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX))
+        self.clock.now()
     }
 
     /// Whether a packet may come in.

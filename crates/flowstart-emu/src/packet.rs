@@ -1,28 +1,44 @@
 //! Headers of IP: what the router has to know of a packet, and what it may change in one.
 //!
-//! References: RFC 791 (IPv4), RFC 8200 (IPv6), RFC 3168, section 5 (ECN). A packet is what a stranger wrote: it is
-//! either read whole or refused, and its transport's header is only looked at for the flow.
+//! References: RFC 791 and 1812 (IPv4), RFC 8200 (IPv6), RFC 3168, section 5 (ECN). A packet is what a stranger wrote:
+//! it is either read whole or refused, and its transport's header is only looked at for the flow and for SCONE. A
+//! checksum over what is changed changes by the difference, so nothing else that it covers is made right.
 
 use std::hash::{DefaultHasher, Hasher};
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::ops::{Range, RangeInclusive};
 
 use flowstart_core::aqm::EcnCodepoint;
-use flowstart_core::quick_start::wire::LENGTH;
+use flowstart_core::quick_start::wire::{IpOption, IpVersion, LENGTH};
+
+use crate::checksum::{change, checksum};
 
 /// Bytes of a header of IPv4 without options.
 const SHORTEST_IPV4: usize = 20;
+/// Where fields of it are that are changed.
+const TOS: usize = 1;
+const TTL: usize = 8;
+const IPV4_CHECKSUM: usize = 10;
 /// Bytes of the fixed header of IPv6.
 const HEADER_IPV6: usize = 40;
+/// Where its hop limit is.
+const HOP_LIMIT: usize = 7;
 /// ECN's two bits of the type of service or traffic class, when both are set.
 const CE: u8 = 0b11;
 /// Protocols whose header begins with two ports: TCP, UDP, DCCP, SCTP and UDP-Lite.
-const WITH_PORTS: [u8; 5] = [6, 17, 33, 132, 136];
+const WITH_PORTS: [u8; 5] = [6, UDP, 33, 132, 136];
 /// Extension headers that are passed on the way to the transport's: more of them are no honest packet.
 const MOST_EXTENSIONS: usize = 8;
 
-/// Kinds of options (RFC 791, section 3.1; RFC 4782, section 3.1).
-const END_OF_OPTIONS: u8 = 0;
-const NO_OPERATION: u8 = 1;
-const QUICK_START: u8 = 25;
+/// UDP, the bytes of its header, and where its length and its checksum are (RFC 768).
+const UDP: u8 = 17;
+const HEADER_UDP: usize = 8;
+const UDP_LENGTH: usize = 4;
+const UDP_CHECKSUM: usize = 6;
+/// ICMP for IPv6, and its messages by which the hosts and routers of a link find each other (RFC 4861, section 4):
+/// receivers refuse those that have crossed a router.
+const ICMPV6: u8 = 58;
+const NEIGHBOR_DISCOVERY: RangeInclusive<u8> = 133..=137;
 
 /// Extension headers (RFC 8200, section 4; RFC 4302).
 const HOP_BY_HOP: u8 = 0;
@@ -30,6 +46,8 @@ const ROUTING: u8 = 43;
 const FRAGMENT: u8 = 44;
 const AUTHENTICATION: u8 = 51;
 const DESTINATION: u8 = 60;
+/// Bytes of a hop-by-hop header before its options.
+const BEFORE_OPTIONS: usize = 2;
 
 /// What the router has to know of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,8 +58,16 @@ pub(crate) struct Packet {
     pub(crate) ecn: EcnCodepoint,
     /// A number of its flow: addresses, protocol and ports.
     pub(crate) flow: u32,
-    /// The bytes of its header, if it is one of IPv4.
-    ipv4_header: Option<usize>,
+    /// Its version of IP.
+    pub(crate) version: IpVersion,
+    /// Its TTL or hop limit.
+    pub(crate) ttl: u8,
+    /// It is for hosts of one link, so no router would forward it.
+    pub(crate) is_for_one_link: bool,
+    /// Where its options begin and end: those of the header of IPv4, or of a hop-by-hop header.
+    options: (usize, usize),
+    /// Where the header of UDP begins, if it is a whole datagram.
+    udp: Option<usize>,
 }
 
 /// Why something is no packet for the router.
@@ -63,44 +89,80 @@ impl Packet {
         }
     }
 
-    /// The options of its header, and its TTL; `None` if it is not of IPv4.
-    pub(crate) fn options<'a>(&self, bytes: &'a [u8]) -> Option<(&'a [u8], u8)> {
-        let header = bytes.get(..self.ipv4_header?)?;
-        Some((header.get(SHORTEST_IPV4..)?, *header.get(8)?))
+    /// The options that every router may look at.
+    pub(crate) fn options<'a>(&self, bytes: &'a [u8]) -> &'a [u8] {
+        bytes.get(self.options.0..self.options.1).unwrap_or_default()
     }
 
-    /// Writes the option of Quick-Start where there is one, and the TTL.
-    pub(crate) fn write_option(&self, bytes: &mut [u8], option: [u8; LENGTH], ttl: u8) {
-        self.change_ipv4(bytes, |header| {
-            header[8] = ttl;
-            replace_option(header, option);
-        });
+    /// Writes this over the option of Quick-Start, if there is one.
+    pub(crate) fn replace_option(&self, bytes: &mut [u8], new: [u8; LENGTH]) {
+        if let Ok(Some((place, _))) = IpOption::find(self.version, self.options(bytes)) {
+            let begin = self.options.0 + place;
+            self.change_header(bytes, begin..begin + LENGTH, |old| old.copy_from_slice(&new));
+        }
     }
 
-    /// Writes over the option of Quick-Start, so that the length stays what it is.
-    pub(crate) fn remove_option(&self, bytes: &mut [u8]) {
-        self.change_ipv4(bytes, |header| replace_option(header, [NO_OPERATION; LENGTH]));
+    /// Writes the TTL or hop limit.
+    pub(crate) fn set_ttl(&self, bytes: &mut [u8], ttl: u8) {
+        let begin = match self.version {
+            IpVersion::V4 => TTL,
+            IpVersion::V6 => HOP_LIMIT,
+        };
+        self.change_header(bytes, begin..begin + 1, |old| old.fill(ttl));
     }
 
-    fn change_ipv4(&self, bytes: &mut [u8], change: impl FnOnce(&mut [u8])) {
-        if let Some(header) = self.ipv4_header.and_then(|length| bytes.get_mut(..length)) {
-            change(header);
-            write_checksum(header);
+    /// Changes a place in the header, and its checksum if it has one.
+    fn change_header(&self, bytes: &mut [u8], place: Range<usize>, write: impl FnOnce(&mut [u8])) {
+        match self.version {
+            IpVersion::V4 => change(bytes, IPV4_CHECKSUM, place, write),
+            IpVersion::V6 => {
+                if let Some(old) = bytes.get_mut(place) {
+                    write(old);
+                }
+            }
+        }
+    }
+
+    /// The payload of UDP, if it is a whole datagram.
+    pub(crate) fn payload<'a>(&self, bytes: &'a [u8]) -> Option<&'a [u8]> {
+        bytes.get(self.datagram(bytes)?)?.get(HEADER_UDP..)
+    }
+
+    /// Where the datagram of UDP is, with its header.
+    fn datagram(&self, bytes: &[u8]) -> Option<Range<usize>> {
+        let begin = self.udp?;
+        let length = bytes.get(begin + UDP_LENGTH..)?.first_chunk().copied().map(u16::from_be_bytes)?;
+        let end = begin + usize::from(length);
+        (end <= self.length).then_some(begin..end)
+    }
+
+    /// Changes the payload of UDP, and its checksum, unless that is still to be computed by hardware.
+    pub(crate) fn change_payload(&self, bytes: &mut [u8], has_checksum: bool, write: impl FnOnce(&mut [u8])) {
+        let Some(datagram) = self.datagram(bytes).and_then(|place| bytes.get_mut(place)) else { return };
+        let checksum = |datagram: &[u8]| datagram.get(UDP_CHECKSUM..HEADER_UDP) != Some(&[0; 2]);
+        // Over IPv4 a sender may leave it out (RFC 768).
+        if !has_checksum || !checksum(datagram) {
+            if let Some(payload) = datagram.get_mut(HEADER_UDP..) {
+                write(payload);
+            }
+            return;
+        }
+        let end = datagram.len();
+        change(datagram, UDP_CHECKSUM, HEADER_UDP..end, write);
+        // A zero would mean that there is none, and its complement is the same number.
+        if !checksum(datagram)
+            && let Some(field) = datagram.get_mut(UDP_CHECKSUM..HEADER_UDP)
+        {
+            field.fill(0xff);
         }
     }
 }
 
 /// Writes CE into the header of a packet that could be read.
 pub(crate) fn mark(bytes: &mut [u8]) {
-    let header = bytes.first().map_or(0, |first| usize::from(first & 0x0f) * 4);
     match bytes {
         [first, class, ..] if *first >> 4 == 6 => *class |= CE << 4,
-        [first, tos, ..] if *first >> 4 == 4 => {
-            *tos |= CE;
-            if let Some(header) = bytes.get_mut(..header) {
-                write_checksum(header);
-            }
-        }
+        [first, ..] if *first >> 4 == 4 => change(bytes, IPV4_CHECKSUM, TOS..TOS + 1, |tos| tos[0] |= CE),
         _ => {}
     }
 }
@@ -116,8 +178,23 @@ fn read_ipv4(bytes: &[u8]) -> Option<Packet> {
     // Only the first fragment has the ports, and the others go with it: all without.
     let is_fragment = u16::from_be_bytes([header[6], header[7]]) & 0x3fff != 0;
     let transport = bytes.get(header_length..length).filter(|_| !is_fragment);
-    let flow = flow(&header[12..20], header[9], transport);
-    Some(Packet { length, ecn: ecn(header[1]), flow, ipv4_header: Some(header_length) })
+    let [from, to] = [12, 16].map(|place| header[place..].first_chunk().copied().map(Ipv4Addr::from));
+    let is_for_one_link = from?.is_link_local() || is_for_one_link(to?);
+    Some(Packet {
+        length,
+        ecn: ecn(header[TOS]),
+        flow: flow(&header[12..20], header[9], transport),
+        version: IpVersion::V4,
+        ttl: header[TTL],
+        is_for_one_link,
+        options: (SHORTEST_IPV4, header_length),
+        udp: transport.and((header[9] == UDP).then_some(header_length)),
+    })
+}
+
+/// Of the multicast addresses, those of RFC 5771, section 4.
+fn is_for_one_link(to: Ipv4Addr) -> bool {
+    to.is_link_local() || to.is_broadcast() || matches!(to.octets(), [224, 0, 0, _])
 }
 
 fn read_ipv6(bytes: &[u8]) -> Option<Packet> {
@@ -128,9 +205,32 @@ fn read_ipv6(bytes: &[u8]) -> Option<Packet> {
     if length > bytes.len() || (payload == 0 && bytes.len() > HEADER_IPV6 && header[6] == HOP_BY_HOP) {
         return None;
     }
-    let (protocol, transport) = transport_of_ipv6(header[6], &bytes[HEADER_IPV6..length]);
-    let flow = flow(&header[8..40], protocol, transport);
-    Some(Packet { length, ecn: ecn(header[1] >> 4), flow, ipv4_header: None })
+    let payload = &bytes[HEADER_IPV6..length];
+    let (protocol, transport) = transport_of_ipv6(header[6], payload);
+    let [from, to] = [8, 24].map(|place| header[place..].first_chunk().copied().map(Ipv6Addr::from));
+    let kind = transport.and_then(|message| message.first()).filter(|_| protocol == ICMPV6);
+    let is_neighbors = kind.is_some_and(|kind| NEIGHBOR_DISCOVERY.contains(kind));
+    Some(Packet {
+        length,
+        ecn: ecn(header[1] >> 4),
+        flow: flow(&header[8..40], protocol, transport),
+        version: IpVersion::V6,
+        ttl: header[HOP_LIMIT],
+        is_for_one_link: is_neighbors || [from?, to?].into_iter().any(is_of_one_link),
+        options: (HEADER_IPV6 + BEFORE_OPTIONS, HEADER_IPV6 + hop_by_hop(header[6], payload)),
+        udp: transport.filter(|_| protocol == UDP).map(|transport| length - transport.len()),
+    })
+}
+
+/// An address of one link, or a multicast address whose scope (RFC 4291, section 2.7) is no more than that.
+fn is_of_one_link(address: Ipv6Addr) -> bool {
+    address.is_unicast_link_local() || matches!(address.octets(), [0xff, scope, ..] if scope & 0x0f <= 2)
+}
+
+/// Bytes of the hop-by-hop header that the payload begins with; zero: there is none, or none that is whole.
+fn hop_by_hop(first: u8, payload: &[u8]) -> usize {
+    let length = payload.get(1).map(|length| 8 * (usize::from(*length) + 1));
+    length.filter(|length| first == HOP_BY_HOP && *length <= payload.len()).unwrap_or(0)
 }
 
 /// The protocol behind the extension headers, and its bytes. A fragment has none, as with IPv4; headers that cannot be
@@ -170,42 +270,6 @@ fn ecn(bits: u8) -> EcnCodepoint {
     }
 }
 
-/// Writes over the option of Quick-Start in a header of IPv4.
-fn replace_option(header: &mut [u8], new: [u8; LENGTH]) {
-    let mut place = SHORTEST_IPV4;
-    while let Some(&kind) = header.get(place).filter(|kind| **kind != END_OF_OPTIONS) {
-        let length = match (kind, header.get(place + 1)) {
-            (NO_OPERATION, _) => 1,
-            (_, Some(length)) if *length >= 2 => usize::from(*length),
-            _ => return,
-        };
-        if kind == QUICK_START {
-            if let Some(old) = header.get_mut(place..place + length).filter(|old| old.len() == LENGTH) {
-                old.copy_from_slice(&new);
-            }
-            return;
-        }
-        place += length;
-    }
-}
-
-/// The checksum of these bytes (RFC 1071): zero if a right one is among them.
-fn checksum(header: &[u8]) -> u16 {
-    let words = header.chunks_exact(2).map(|word| u32::from(u16::from_be_bytes([word[0], word[1]])));
-    // At most 30 words: no carry is lost.
-    let sum: u32 = words.sum();
-    let folded = (sum & 0xffff) + (sum >> 16);
-    !((folded & 0xffff) + (folded >> 16)) as u16
-}
-
-fn write_checksum(header: &mut [u8]) {
-    if header.len() >= SHORTEST_IPV4 {
-        header[10..12].fill(0);
-        let checksum = checksum(header);
-        header[10..12].copy_from_slice(&checksum.to_be_bytes());
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use flowstart_core::quick_start::nonce::Nonce;
@@ -214,6 +278,14 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    fn write_checksum(header: &mut [u8]) {
+        if header.len() >= SHORTEST_IPV4 {
+            header[10..12].fill(0);
+            let checksum = checksum(header);
+            header[10..12].copy_from_slice(&checksum.to_be_bytes());
+        }
+    }
 
     /// The example of a header in RFC 1071's manner that is known best: its checksum is 0xb861.
     const EXAMPLE: [u8; 20] =
@@ -343,22 +415,155 @@ mod tests {
         flow(HOP_BY_HOP, &[0; 800]);
     }
 
+    /// A request with this rate, as bytes.
+    fn request(version: IpVersion, rate: RateCode) -> [u8; LENGTH] {
+        IpOption::RateRequest { rate, ttl: 9, nonce: Nonce::from_bits(7) }.emit(version)
+    }
+
     #[test]
     fn an_option_is_written_where_it_was() {
-        let request = |rate| IpOption::RateRequest { rate, ttl: 9, nonce: Nonce::from_bits(7) }.emit(IpVersion::V4);
-        let (before, after) = (request(RateCode::ZERO), [25, 8, 1, 2, 3, 4, 5, 6]);
-        let source_route = [131, 7, 4, 192, 0, 2, 1, 1];
-        let options = [&source_route[..], &before].concat();
-        let mut packet = ipv4(0, 0, 6, &options, &[7; 20]);
+        let (before, after) = (request(IpVersion::V4, RateCode::ZERO), [25, 8, 1, 2, 3, 4, 5, 6]);
+        // Behind one of an odd length, too.
+        for others in [&[131, 7, 4, 192, 0, 2, 1, 1][..], &[1, 1, 1], &[]] {
+            let with = |option: &[u8]| [others, option, &[0; 4][(others.len() + 3) % 4 + 1..]].concat();
+            let mut packet = ipv4(0, 0, 6, &with(&before), &[7; 20]);
+            let read = Packet::read(&packet).unwrap();
+            assert_eq!((read.options(&packet), read.ttl), (&with(&before)[..], 64));
+            read.replace_option(&mut packet, after);
+            assert_eq!(Packet::read(&packet), Ok(read), "its checksum is right");
+            assert_eq!(read.options(&packet), with(&after));
+            read.replace_option(&mut packet, IpVersion::V4.filling());
+            assert_eq!(Packet::read(&packet), Ok(read));
+            assert_eq!(read.options(&packet), with(&[1; 8]));
+        }
+    }
+
+    #[test]
+    fn an_option_of_a_hop_by_hop_header_is_written_where_it_was() {
+        let (before, after) = (request(IpVersion::V6, RateCode::ZERO), [0x26, 6, 1, 2, 3, 4, 5, 6]);
+        let udp = [0, 80, 0, 90, 0, 12, 1, 2, 3, 4, 5, 6];
+        let with = |option: &[u8]| {
+            ipv6(0, HOP_BY_HOP, &[&[17, 2, 5, 2, 0, 0][..], option, &[1, 8, 0, 0, 0, 0, 0, 0, 0, 0], &udp].concat())
+        };
+        let mut packet = with(&before);
         let read = Packet::read(&packet).unwrap();
-        assert_eq!(read.options(&packet), Some((&options[..], 64)));
-        read.write_option(&mut packet, after, 63);
-        assert_eq!(Packet::read(&packet), Ok(read));
-        assert_eq!(read.options(&packet), Some((&[&source_route[..], &after].concat()[..], 63)));
-        read.remove_option(&mut packet);
-        assert_eq!(Packet::read(&packet), Ok(read));
-        assert_eq!(read.options(&packet), Some((&[&source_route[..], &[1; 8]].concat()[..], 63)));
-        assert_eq!(Packet::read(&ipv6(0, 17, &[0; 8])).unwrap().options(&ipv6(0, 17, &[0; 8])), None);
+        assert_eq!((read.options(&packet).len(), read.options(&packet)[..4].to_vec()), (22, vec![5, 2, 0, 0]));
+        assert_eq!((read.ttl, read.payload(&packet)), (64, Some(&[3, 4, 5, 6][..])));
+        read.replace_option(&mut packet, after);
+        assert_eq!(packet, with(&after), "nothing else has changed");
+        read.replace_option(&mut packet, IpVersion::V6.filling());
+        assert_eq!(packet, with(&IpVersion::V6.filling()));
+        read.replace_option(&mut packet, after);
+        assert_eq!(packet, with(&IpVersion::V6.filling()), "there is none");
+        // The header has to be the first, and whole.
+        let behind = ipv6(0, DESTINATION, &[&[HOP_BY_HOP, 0, 1, 4, 0, 0, 0, 0, 17, 1][..], &before, &[0; 6]].concat());
+        let cut = ipv6(0, HOP_BY_HOP, &[&[17, 9][..], &before, &[0; 6]].concat());
+        for packet in [behind, cut, ipv6(0, 17, &udp)] {
+            assert_eq!(Packet::read(&packet).unwrap().options(&packet), &[] as &[u8]);
+        }
+    }
+
+    #[test]
+    fn a_hop_changes_the_ttl_and_the_checksum_alone() {
+        let mut packet = EXAMPLE.to_vec();
+        packet[3] = 20;
+        write_checksum(&mut packet);
+        let (read, before) = (Packet::read(&packet).unwrap(), packet.clone());
+        read.set_ttl(&mut packet, read.ttl - 1);
+        let lower = Packet { ttl: 63, ..read };
+        assert_eq!(Packet::read(&packet), Ok(lower));
+        let changed: Vec<usize> = (0..packet.len()).filter(|place| packet[*place] != before[*place]).collect();
+        // One less in the high byte of a word is one more in that of the checksum.
+        assert_eq!((changed, packet[10]), (vec![8, 10], before[10] + 1));
+        let mut packet = ipv6(0, 17, &[7; 30]);
+        let read = Packet::read(&packet).unwrap();
+        read.set_ttl(&mut packet, 0);
+        assert_eq!(Packet::read(&packet), Ok(Packet { ttl: 0, ..read }));
+    }
+
+    #[test]
+    fn what_is_for_one_link_is_no_hops_business() {
+        let to = |address: &str| match address.parse().unwrap() {
+            std::net::IpAddr::V4(to) => {
+                let mut packet = ipv4(0, 0, 17, &[], &[7; 30]);
+                packet[16..20].copy_from_slice(&to.octets());
+                write_checksum(&mut packet[..20]);
+                packet
+            }
+            std::net::IpAddr::V6(to) => {
+                let mut packet = ipv6(0, 17, &[7; 30]);
+                packet[24..40].copy_from_slice(&to.octets());
+                packet
+            }
+        };
+        let is_for_one_link = |packet: &[u8]| Packet::read(packet).unwrap().is_for_one_link;
+        for address in ["224.0.0.22", "255.255.255.255", "169.254.3.4", "fe80::1", "febf::1", "ff02::16", "ff11::1"] {
+            assert!(is_for_one_link(&to(address)), "{address}");
+        }
+        for address in ["10.9.0.2", "224.0.1.1", "239.1.2.3", "fd09::1", "fec0::1", "ff05::2", "ff0e::1"] {
+            assert!(!is_for_one_link(&to(address)), "{address}");
+        }
+        // A solicitation of a neighbour, and an echo.
+        assert!(is_for_one_link(&ipv6(0, ICMPV6, &[135, 0, 0, 0])) && !is_for_one_link(&ipv6(0, ICMPV6, &[128, 0])));
+        assert!(!is_for_one_link(&ipv6(0, 17, &[135, 0, 0, 0])));
+    }
+
+    /// The sum of a datagram of UDP with what stands for its header of IP (RFC 768; RFC 8200, section 8.1).
+    fn is_whole(packet: &[u8], header: usize) -> bool {
+        let addresses = if packet[0] >> 4 == 4 { &packet[12..20] } else { &packet[8..40] };
+        let length = ((packet.len() - header) as u32).to_be_bytes();
+        checksum(&[addresses, &length, &[0, 0, 0, 17], &packet[header..]].concat()) == 0
+    }
+
+    /// A datagram with this payload, whose checksum is right in a packet of `build`.
+    fn udp(payload: &[u8], build: impl Fn(&[u8]) -> Vec<u8>, header: usize) -> Vec<u8> {
+        let length = (HEADER_UDP + payload.len()) as u16;
+        let mut datagram = [&[0, 80, 0, 90][..], &length.to_be_bytes(), &[0, 0], payload].concat();
+        let packet = build(&datagram);
+        let addresses = if packet[0] >> 4 == 4 { &packet[12..20] } else { &packet[8..40] };
+        let sum = checksum(&[addresses, &[0, 0, 0, 17, 0, 0], &length.to_be_bytes(), &datagram].concat());
+        datagram[6..8].copy_from_slice(&sum.to_be_bytes());
+        let packet = build(&datagram);
+        assert!(is_whole(&packet, header));
+        packet
+    }
+
+    #[test]
+    fn a_changed_payload_has_a_right_checksum() {
+        for payload in [&[7; 10][..], &[7; 11], &[], &[0xff; 6]] {
+            let of_ipv4 = udp(payload, |datagram| ipv4(0, 0, 17, &[1; 4], datagram), 24);
+            let of_ipv6 = udp(payload, |datagram| ipv6(0, 17, datagram), 40);
+            for (mut packet, header) in [(of_ipv4, 24), (of_ipv6, 40)] {
+                let read = Packet::read(&packet).unwrap();
+                assert_eq!(read.payload(&packet), Some(payload));
+                read.change_payload(&mut packet, true, |payload| payload.iter_mut().for_each(|byte| *byte ^= 0x5a));
+                assert!(is_whole(&packet, header));
+                assert!(read.payload(&packet).unwrap().iter().zip(payload).all(|(new, old)| new ^ old == 0x5a));
+                // One that the hardware computes stays, and so does one that is left out.
+                let before = packet[header + 6..header + 8].to_vec();
+                read.change_payload(&mut packet, false, |payload| payload.fill(0));
+                assert_eq!(packet[header + 6..header + 8], before);
+                packet[header + 6..header + 8].fill(0);
+                read.change_payload(&mut packet, true, |payload| payload.fill(9));
+                assert_eq!(packet[header + 6..header + 8], [0, 0]);
+            }
+        }
+        // A sum of zero is sent as its complement.
+        let mut packet = udp(&[0, 0], |datagram| ipv6(0, 17, datagram), 40);
+        let sum = u16::from_be_bytes([packet[46], packet[47]]);
+        Packet::read(&packet)
+            .unwrap()
+            .change_payload(&mut packet, true, |word| word.copy_from_slice(&sum.to_be_bytes()));
+        assert_eq!(packet[46..48], [0xff, 0xff]);
+        // Longer than the packet, shorter than its own header, and a fragment.
+        for wrong in [[0, 80, 0, 90, 0, 40, 1, 2], [0, 80, 0, 90, 0, 7, 1, 2]] {
+            let mut packet = ipv6(0, 17, &wrong);
+            let (read, before) = (Packet::read(&packet).unwrap(), packet.clone());
+            read.change_payload(&mut packet, true, |payload| payload.fill(9));
+            assert_eq!((read.payload(&packet), &packet), (None, &before));
+        }
+        let fragment = ipv4(0, 0x2000, 17, &[], &[0, 80, 0, 90, 0, 9, 1, 2, 3]);
+        assert_eq!(Packet::read(&fragment).unwrap().payload(&fragment), None);
     }
 
     proptest! {
@@ -392,8 +597,10 @@ mod tests {
             if let Ok(read) = read {
                 prop_assert!(read.length <= bytes.len());
                 read.options(&bytes);
-                read.write_option(&mut bytes, option, 3);
-                read.remove_option(&mut bytes);
+                read.payload(&bytes);
+                read.replace_option(&mut bytes, option);
+                read.set_ttl(&mut bytes, 3);
+                read.change_payload(&mut bytes, true, |payload| payload.fill(3));
                 prop_assert!(Packet::read(&bytes).is_ok());
             }
         }

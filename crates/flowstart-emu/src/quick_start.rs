@@ -6,10 +6,11 @@
 //! Differences: the utilization counts a packet when it has left, not when it begins to leave. A relay ends the packets
 //! of IP on either side: datagrams without an option begin anew with the TTL of this host, and options other than
 //! Quick-Start's are not passed on, nor is one that cannot be read, because what a stranger wrote does not leave with
-//! this host's privileges. The router of [`crate::router`] passes packets, so what it does not understand stays.
+//! this host's privileges. The router of [`crate::router`] passes packets, so what it does not understand stays. Nobody
+//! is told of a packet whose TTL or hop limit ends here (RFC 1812, section 5.3.1, wants a message of ICMP).
 
 use flowstart_core::quick_start::router::{Config, Router, Verdict};
-use flowstart_core::quick_start::wire::{IpOption, IpVersion, LENGTH};
+use flowstart_core::quick_start::wire::{IpOption, IpVersion};
 use flowstart_core::rng::Substream;
 use flowstart_core::time::Timestamp;
 use flowstart_core::units::{Bytes, Rate};
@@ -29,12 +30,14 @@ pub struct Options {
     pub removed: u64,
     /// Options that cannot be read; a relay's datagrams left without.
     pub malformed: u64,
+    /// Datagrams with an option that were dropped, because their TTL or hop limit ended here.
+    pub expired: u64,
 }
 
 /// The IP header of a datagram that leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Rewritten {
-    pub(crate) option: [u8; LENGTH],
+    pub(crate) option: IpOption,
     pub(crate) ttl: u8,
 }
 
@@ -69,16 +72,17 @@ impl LinkRouter {
         self.router.on_departure(now, Bytes::new(size.into()), flow.into());
     }
 
-    /// A datagram whose header has these options and this TTL arrives.
+    /// A datagram arrives whose header, of this version of IP, has these options and this TTL or hop limit.
     pub(crate) fn on_datagram(
         &mut self,
         now: Timestamp,
         flow: u32,
+        version: IpVersion,
         options: &[u8],
         ttl: Option<u8>,
         seen: &mut Options,
     ) -> Fate {
-        let (option, ttl) = match (IpOption::among(options), ttl) {
+        let (option, ttl) = match (IpOption::among(version, options), ttl) {
             (Ok(None), _) => return Fate::Plain,
             (Ok(Some(option)), Some(ttl)) => (option, ttl),
             (Ok(Some(_)), None) | (Err(_), _) => {
@@ -86,9 +90,9 @@ impl LinkRouter {
                 return Fate::Plain;
             }
         };
-        // Its time is over (RFC 791, section 3.2).
+        // Its time is over (RFC 791, section 3.2; RFC 8200, section 3).
         if ttl <= 1 {
-            seen.removed += 1;
+            seen.expired += 1;
             return Fate::Drop;
         }
         let rate = |option| match option {
@@ -106,7 +110,7 @@ impl LinkRouter {
                     seen.denied += u64::from(after == Rate::ZERO && before > after);
                     seen.reduced += u64::from(after > Rate::ZERO && before > after);
                 }
-                Fate::With(Rewritten { option: left.emit(IpVersion::V4), ttl: ttl - 1 })
+                Fate::With(Rewritten { option: left, ttl: ttl - 1 })
             }
             Verdict::Delete => {
                 seen.removed += 1;
@@ -142,9 +146,10 @@ mod tests {
     fn a_request_leaves_with_what_the_link_allows() {
         let (mut router, mut seen) = (router(Behaviour::Participate), Options::default());
         let option = request().option().emit(IpVersion::V4);
-        let fate = router.on_datagram(Timestamp::ZERO, 1, &option, Some(64), &mut seen);
+        let of_ipv6 = request().option().emit(IpVersion::V6);
+        let fate = router.on_datagram(Timestamp::ZERO, 1, IpVersion::V4, &option, Some(64), &mut seen);
         let Fate::With(left) = fate else { panic!("{fate:?}") };
-        let response = respond(IpOption::parse(IpVersion::V4, &left.option).unwrap(), left.ttl).unwrap();
+        let response = respond(left.option, left.ttl).unwrap();
         // 90 % of 20 Mbit/s are 18; 40 kbit/s * 2^8 = 10.24 Mbit/s is the next rate below.
         assert_eq!((left.ttl, request().verify(&response)), (63, Ok(Rate::from_bits_per_sec(10_240_000))));
         // A link that is in use approves nothing.
@@ -152,12 +157,13 @@ mod tests {
         for ms in 0..2000 {
             router.on_departure(second(ms), 2500, 1);
         }
-        let fate = router.on_datagram(second(2000), 2, &option, Some(64), &mut seen);
+        let fate = router.on_datagram(second(2000), 2, IpVersion::V6, &of_ipv6, Some(64), &mut seen);
         let Fate::With(left) = fate else { panic!("{fate:?}") };
-        let response = respond(IpOption::parse(IpVersion::V4, &left.option).unwrap(), left.ttl).unwrap();
+        let response = respond(left.option, left.ttl).unwrap();
         assert_eq!(request().verify(&response), Err(Refusal::Denied));
-        let report = request().report(Rate::from_mbit(10)).emit(IpVersion::V4);
-        let fate = router.on_datagram(second(2000), 1, &report, Some(64), &mut seen);
+        let report = request().report(Rate::from_mbit(10));
+        let bytes = report.emit(IpVersion::V4);
+        let fate = router.on_datagram(second(2000), 1, IpVersion::V4, &bytes, Some(64), &mut seen);
         assert_eq!(fate, Fate::With(Rewritten { option: report, ttl: 63 }));
         assert_eq!(seen, Options { requests: 2, reduced: 1, denied: 1, reports: 1, ..Options::default() });
     }
@@ -166,7 +172,8 @@ mod tests {
     fn what_cannot_be_read_or_is_too_old_does_not_go_on() {
         let (mut router, mut seen) = (router(Behaviour::Participate), Options::default());
         let option = request().option().emit(IpVersion::V4);
-        let mut fate = |options: &[u8], ttl| router.on_datagram(Timestamp::ZERO, 1, options, ttl, &mut seen);
+        let mut fate =
+            |options: &[u8], ttl| router.on_datagram(Timestamp::ZERO, 1, IpVersion::V4, options, ttl, &mut seen);
         let source_route = [131, 7, 4, 192, 0, 2, 1, 1];
         assert_eq!(fate(&[], Some(64)), Fate::Plain);
         assert_eq!(fate(&source_route, Some(64)), Fate::Plain);
@@ -176,8 +183,8 @@ mod tests {
         assert_eq!(fate(&option, None), Fate::Plain);
         assert_eq!((fate(&option, Some(1)), fate(&option, Some(0))), (Fate::Drop, Fate::Drop));
         let Fate::With(left) = fate(&[&source_route[..], &option].concat(), Some(64)) else { panic!("no option") };
-        assert_eq!(left.option[0], option[0], "only its own option is written again");
-        assert_eq!(seen, Options { requests: 1, reduced: 1, malformed: 5, removed: 2, ..Options::default() });
+        assert_eq!(left.ttl, 63, "only its own option is written again");
+        assert_eq!(seen, Options { requests: 1, reduced: 1, malformed: 5, expired: 2, ..Options::default() });
     }
 
     #[test]
@@ -185,7 +192,9 @@ mod tests {
         let option = request().option().emit(IpVersion::V4);
         for (behaviour, expected) in [(Behaviour::Delete, Fate::Without), (Behaviour::Drop, Fate::Drop)] {
             let mut seen = Options::default();
-            assert_eq!(router(behaviour).on_datagram(Timestamp::ZERO, 1, &option, Some(64), &mut seen), expected);
+            let mut router = router(behaviour);
+            let fate = router.on_datagram(Timestamp::ZERO, 1, IpVersion::V4, &option, Some(64), &mut seen);
+            assert_eq!(fate, expected);
             assert_eq!((seen.requests, seen.removed), (1, 1));
         }
     }

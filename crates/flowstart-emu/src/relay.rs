@@ -17,16 +17,17 @@ use flowstart_core::quick_start::rate::RateCode;
 use flowstart_core::quick_start::router as quick_start;
 use flowstart_core::quick_start::wire::{IpOption, IpVersion, LENGTH};
 use flowstart_core::scone::element::{self, Element};
-use flowstart_core::scone::wire::{SconePacket, WireError, lower};
+use flowstart_core::scone::wire::lower;
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::Rate;
-use flowstart_datagram::{Header, Unable, ipv4, receive, send, show_headers, try_sending};
+use flowstart_datagram::{Header, Unable, options_length, receive, send, show_headers, try_sending};
 use flowstart_sim::link::{Departure, LinkConfig, LinkCounters};
 use nix::poll::{PollFd, PollFlags};
 use nix::sys::socket::{setsockopt, sockopt::RcvBuf, sockopt::SndBuf};
 
 use crate::links::{LARGEST, Links, READ, wait, wake_in_time};
 use crate::quick_start::{Fate, LinkRouter, Options, Rewritten};
+use crate::scone::{Signals, advised};
 
 /// Clients at a time; datagrams of further ones are dropped.
 const CLIENTS: usize = 1024;
@@ -39,8 +40,6 @@ const SWEEP: Duration = Duration::from_millis(10_000);
 const SOCKET_BUFFER: usize = 4 << 20;
 /// A link that no transfer notices.
 const FASTEST: Rate = Rate::from_mbit(1_000_000);
-/// Bytes of a SCONE packet without connection IDs.
-const SHORTEST: usize = 7;
 
 /// A relay's configuration.
 #[derive(Clone, Debug)]
@@ -58,7 +57,7 @@ pub struct Config {
     /// What one at the link to the server advises.
     pub up_advice: Option<element::Config>,
     /// The Quick-Start router at the link to clients, and the bandwidth that it assumes; `None`: there is none. It
-    /// takes IPv4 addresses and `CAP_NET_RAW`.
+    /// takes `CAP_NET_RAW`.
     pub router: Option<(quick_start::Config, Rate)>,
     /// The seed of the links' random processes.
     pub seed: u64,
@@ -70,17 +69,6 @@ impl Config {
         let link = LinkConfig::new(FASTEST, Duration::ZERO);
         Self { listen, to, down: link.clone(), up: link, down_advice: None, up_advice: None, router: None, seed: 1 }
     }
-}
-
-/// SCONE packets that elements have seen, in either direction.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Signals {
-    /// All that are whole.
-    pub seen: u64,
-    /// Of those, the ones whose signal was lowered.
-    pub lowered: u64,
-    /// Beginnings of SCONE packets that do not end, or with nothing behind them; they pass as they are.
-    pub malformed: u64,
 }
 
 /// Why a relay does not work.
@@ -96,9 +84,6 @@ pub enum RelayError {
         #[source]
         cause: io::Error,
     },
-    /// A router is for IPv4.
-    #[error("a Quick-Start router reads options of IPv4, and {0} is an address of IPv6")]
-    Family(SocketAddr),
     /// A router's options cannot be sent.
     #[error("a Quick-Start router writes an option of IP, and {0}")]
     Options(#[from] Unable),
@@ -173,35 +158,19 @@ fn bound(address: SocketAddr) -> io::Result<UdpSocket> {
     Ok(socket)
 }
 
-/// A datagram passes an element.
-fn advise(element: &mut Element, datagram: &mut [u8], flow: u32, now: Timestamp, signals: &mut Signals) {
-    let signal = match SconePacket::parse(datagram) {
-        Ok((packet, _)) => packet.signal(),
-        // A shorter datagram is no SCONE packet for anybody.
-        Err(WireError::Truncated { bytes }) if bytes < SHORTEST => return,
-        Err(WireError::Truncated { .. } | WireError::Alone) => {
-            signals.malformed += 1;
-            return;
-        }
-        Err(_) => return,
-    };
-    signals.seen += 1;
-    let advised = element.on_signal(now, flow.into(), signal);
-    signals.lowered += u64::from(lower(datagram, advised));
-}
-
 /// Finds out whether a router of this relay could write options.
 fn check_router(config: &Config) -> Result<(), RelayError> {
-    if let Some(of_ipv6) = [config.listen, config.to].into_iter().find(|address| ipv4(address.ip()).is_none()) {
-        return Err(RelayError::Family(of_ipv6));
-    }
     let nothing = IpOption::RateRequest { rate: RateCode::ZERO, ttl: 0, nonce: Nonce::from_bits(0) };
-    Ok(try_sending(&nothing.emit(IpVersion::V4))?)
+    let address = config.listen.ip();
+    Ok(try_sending(address, &nothing.emit(IpVersion::of(address)))?)
 }
 
 /// Headers of IP and UDP, which a link carries, too.
 fn headers(address: SocketAddr) -> u32 {
-    if address.is_ipv4() { 28 } else { 48 }
+    match IpVersion::of(address.ip()) {
+        IpVersion::V4 => 28,
+        IpVersion::V6 => 48,
+    }
 }
 
 impl Relay {
@@ -281,9 +250,10 @@ impl Relay {
                 router.on_departure(at, packet.size, packet.flow);
             }
         };
-        down.advance_telling(now, leave, |Datagram { bytes, client, rewritten }| match rewritten {
+        down.advance_telling(now, leave, |_, Datagram { bytes, client, rewritten }| match rewritten {
             None => sent(socket.send_to(&bytes, client).map(|_| ()), bytes),
             Some(Rewritten { option, ttl }) => {
+                let option = option.emit(IpVersion::of(client.ip()));
                 let header = Header { options: &option, ttl, ..Header::default() };
                 sent(send(socket, &bytes, Some(client), &header), bytes);
             }
@@ -340,7 +310,8 @@ impl Relay {
                 let now = self.links.now();
                 self.advance(now);
                 let fate = self.router.as_mut().zip(came).map(|(router, came)| {
-                    router.on_datagram(now, flow, came.options(), came.ttl, &mut self.told.quick_start)
+                    let version = IpVersion::of(self.to.ip());
+                    router.on_datagram(now, flow, version, came.options(), came.ttl, &mut self.told.quick_start)
                 });
                 match fate {
                     None | Some(Fate::Plain | Fate::Without) => {
@@ -368,10 +339,12 @@ impl Relay {
             return;
         }
         let mut bytes = self.links.buffer(datagram);
-        if let Some(element) = &mut self.elements[usize::from(!is_down)] {
-            advise(element, &mut bytes, flow, now, &mut self.told.scone);
+        if let Some(element) = &mut self.elements[usize::from(!is_down)]
+            && let Some(advised) = advised(element, &bytes, flow, now, &mut self.told.scone)
+        {
+            lower(&mut bytes, advised);
         }
-        let option = if rewritten.is_some() { LENGTH as u32 } else { 0 };
+        let option = options_length(client.ip(), if rewritten.is_some() { LENGTH } else { 0 }) as u32;
         let size = datagram.len() as u32 + headers(client) + option;
         let lane = if is_down { &mut self.links.down } else { &mut self.links.up };
         lane.enqueue(now, Datagram { bytes, client, rewritten }, size, flow, EcnCodepoint::NotEct);
@@ -406,29 +379,6 @@ mod tests {
     use flowstart_core::units::Rate;
 
     use super::*;
-
-    #[test]
-    fn an_element_lowers_whole_scone_packets_and_leaves_the_rest() {
-        let mut element = Element::new(element::Config::new(Rate::from_mbit(10)));
-        let mut signals = Signals::default();
-        let mut pass = |datagram: &[u8]| {
-            let mut passed = datagram.to_vec();
-            advise(&mut element, &mut passed, 1, Timestamp::ZERO, &mut signals);
-            (passed == datagram, SconePacket::parse(&passed).ok().map(|(packet, _)| packet.signal().bits()))
-        };
-        let mut scone = Vec::new();
-        SconePacket::new(&[7; 8], &[]).unwrap().emit(&mut scone);
-        let alone = scone.clone();
-        scone.push(0x40);
-        // 10 Mbit/s is n = 40 exactly.
-        assert_eq!(pass(&scone), (false, Some(40)));
-        lower(&mut scone, flowstart_core::scone::wire::RateSignal::from_bits(30));
-        assert_eq!(pass(&scone), (true, Some(30)), "a signal is never raised");
-        for other in [&alone[..], &alone[..9], &[], &[0xc0, 0, 0, 0, 1, 0, 0, 0], &[0x40; 1200]] {
-            assert_eq!(pass(other), (true, None));
-        }
-        assert_eq!(signals, Signals { seen: 2, lowered: 1, malformed: 2 });
-    }
 
     #[test]
     fn a_client_that_is_silent_is_forgotten_and_others_are_not() {

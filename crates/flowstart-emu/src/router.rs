@@ -1,13 +1,21 @@
 //! Packets of IP through a link in each direction: a wire between two interfaces that is as slow as a link of the lab.
 //!
-//! The router has no address and takes no hop away: what comes in at one port leaves at the other as it was, at the
-//! time that the link says. It changes a packet in two ways: the queue's mark becomes CE in its header, and a
-//! Quick-Start router at the link to clients writes its option ([`crate::quick_start`]) in place, with a TTL that is
-//! one lower. An option that cannot be read stays. Between interfaces that have Ethernet it passes frames; those of
-//! ARP, by which hosts find each other, pass beside the link.
+//! The router has no address: what comes in at one port leaves at the other, at the time that the link says. It changes
+//! a packet in these ways:
 //!
-//! A packet counts on the link with the bytes that its header of IP says, as a relay's datagrams do. Packets of a flow
-//! (addresses, protocol and ports) share a queue where flows have queues of their own.
+//! - The queue's mark becomes CE in its header.
+//! - A Quick-Start router at the link to clients writes its option ([`crate::quick_start`]) in place, and takes one
+//!   from the TTL or hop limit, as requests want it (RFC 4782, section 3.3). An option that cannot be read stays.
+//! - A SCONE element at the link to clients lowers signals ([`crate::scone`]) in datagrams of UDP that are no
+//!   fragments.
+//! - With [`Config::decrement_ttl`] it is a hop: it takes one from every TTL or hop limit (RFC 1812, section 5.3.1; RFC
+//!   8200, section 3), and drops packets that have no more. It sends no message of ICMP about them. Packets that a
+//!   router would not forward, because they are for hosts of one link, pass as they are: the hosts on either side find
+//!   each other by them. Without this it is a wire, because its ends have addresses of one network.
+//!
+//! Between interfaces that have Ethernet it passes frames; those of ARP, by which hosts find each other, pass beside
+//! the link. A packet counts on the link with the bytes that its header of IP says, as a relay's datagrams do. Packets
+//! of a flow (addresses, protocol and ports) share a queue where flows have queues of their own.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -15,16 +23,22 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use flowstart_core::aqm::EcnCodepoint;
 use flowstart_core::quick_start::router as quick_start;
+use flowstart_core::scone::element::{self, Element};
+use flowstart_core::scone::wire::lower;
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
 use flowstart_sim::link::{Departure, LinkConfig, LinkCounters};
 use nix::poll::{PollFd, PollFlags};
 
-use crate::interface::{Carried, HEAD, Knife};
-use crate::links::{LARGEST, Links, READ, wait, wake_in_time};
+use crate::interface::{Carried, HEAD, Knife, has_checksums};
+use crate::lane::Lane;
+use crate::lateness::{Late, Lateness};
+use crate::links::{Clock, LARGEST, Links, READ, wait, wake_in_time};
 use crate::packet::{Packet, Unusable, mark};
+use crate::packet_log::{Entries, Entry, PacketLog, packet_log};
 use crate::port::{Port, PortError, PortName};
 use crate::quick_start::{Fate, LinkRouter, Options};
+use crate::scone::{Signals, advised};
 
 /// A router's configuration.
 #[derive(Clone, Debug)]
@@ -46,6 +60,10 @@ pub struct Path {
     pub up: LinkConfig,
     /// The Quick-Start router at the link to clients, and the bandwidth that it assumes; `None`: there is none.
     pub quick_start: Option<(quick_start::Config, Rate)>,
+    /// What an element at the link to clients advises in SCONE packets; `None`: there is none.
+    pub advice: Option<element::Config>,
+    /// Whether it takes one from the TTL or hop limit of what it forwards.
+    pub decrement_ttl: bool,
     /// The seed of the links' random processes.
     pub seed: u64,
 }
@@ -84,6 +102,8 @@ pub struct Direction {
     pub malformed: u64,
     /// Packets that offloads had left whole, and that were cut into segments.
     pub segmented: u64,
+    /// Packets that were dropped because their TTL or hop limit ended here; nobody was told.
+    pub expired: u64,
     /// Packets that wait now, and their bytes.
     pub waiting: (usize, Bytes),
 }
@@ -101,8 +121,60 @@ pub struct Told {
     pub unsent: u64,
     /// What the Quick-Start router did.
     pub quick_start: Options,
+    /// What the element did.
+    pub scone: Signals,
     /// The longest time by which an event was late.
     pub latest: Duration,
+    /// How much later than the links say packets left.
+    pub late: Late,
+    /// Packets that are not in the log, because nobody took its entries in time.
+    pub unlogged: u64,
+}
+
+/// A packet that the router holds.
+#[derive(Debug)]
+struct Held {
+    /// It, behind what stands before it at its port.
+    bytes: Vec<u8>,
+    /// When the router took it.
+    arrived: Timestamp,
+}
+
+/// What the router writes down about packets that are gone.
+#[derive(Debug)]
+struct Account {
+    /// Bytes that stand before each packet of IP.
+    head: usize,
+    clock: Clock,
+    lateness: Lateness,
+    log: Option<PacketLog>,
+    /// Packets that the system did not take.
+    unsent: u64,
+}
+
+impl Account {
+    /// Sends a packet that crossed the link at this time, and gives its buffer back.
+    fn send(&mut self, is_down: bool, port: &Port, crossed: Timestamp, Held { bytes, arrived }: Held) -> Vec<u8> {
+        self.unsent += u64::from(port.write(&bytes).is_err());
+        let left = self.clock.now();
+        self.lateness.record(left.since(crossed));
+        self.log(is_down, &bytes, arrived, Some((crossed, left)));
+        bytes
+    }
+
+    /// Takes what a lane has dropped, and gives the buffers back.
+    fn clear_dropped(&mut self, is_down: bool, lane: &mut Lane<Held>, spare: &mut Vec<Vec<u8>>) {
+        while let Some(Held { bytes, arrived }) = lane.take_dropped() {
+            self.log(is_down, &bytes, arrived, None);
+            spare.push(bytes);
+        }
+    }
+
+    fn log(&mut self, is_down: bool, bytes: &[u8], arrived: Timestamp, crossed: Option<(Timestamp, Timestamp)>) {
+        if let Some(log) = &mut self.log {
+            log.push(Entry { is_down, size: (bytes.len() - self.head) as u32, arrived, crossed });
+        }
+    }
 }
 
 /// A router whose ports are open.
@@ -111,14 +183,16 @@ pub struct Router {
     names: [PortName; 2],
     /// Of servers, and of clients.
     ports: [Port; 2],
-    /// Bytes that stand before each packet of IP.
-    head: usize,
     knife: Knife,
     /// Which of them have a packet.
     ready: [bool; 2],
-    links: Links<Vec<u8>>,
+    links: Links<Held>,
+    account: Account,
     /// At the link to clients.
     quick_start: Option<LinkRouter>,
+    /// At the link to clients, too.
+    element: Option<Element>,
+    decrement_ttl: bool,
     told: Told,
 }
 
@@ -142,30 +216,42 @@ impl Router {
             return Err(PortError::Kinds(servers, clients).into());
         }
         let mut links = Links::new(&path.down, &path.up, path.seed);
-        links.down = links.down.with_queue();
-        links.up = links.up.with_queue();
+        links.down = links.down.with_queue().with_dropped();
+        links.up = links.up.with_queue().with_dropped();
+        let account = Account { head, clock: links.clock, lateness: Lateness::new(), log: None, unsent: 0 };
         Ok(Self {
             names,
             ports,
-            head,
             knife: Knife::new(),
             ready: [false; 2],
             links,
+            account,
             quick_start: path.quick_start.map(|(router, bandwidth)| LinkRouter::new(router, bandwidth, path.seed)),
+            element: path.advice.map(Element::new),
+            decrement_ttl: path.decrement_ttl,
             told: Told::default(),
         })
     }
 
+    /// An entry for each packet from now on until [`Router::run`] ends, for another thread. Those that are still on a
+    /// link by then, or that never came on one, have none.
+    pub fn log_packets(&mut self) -> Entries {
+        let (log, entries) = packet_log();
+        self.account.log = Some(log);
+        entries
+    }
+
     /// What happened so far.
     pub fn told(&mut self) -> Told {
-        let latest = self.links.latest();
+        let (latest, late, unsent) = (self.links.latest(), self.account.lateness.late(), self.account.unsent);
+        let unlogged = self.told.unlogged + self.account.log.as_ref().map_or(0, PacketLog::missed);
         let Links { down, up, .. } = &mut self.links;
         let [down, up] = [(down, &self.told.down), (up, &self.told.up)].map(|(lane, told)| Direction {
             link: lane.counters().clone(),
             waiting: lane.waiting(),
             ..told.clone()
         });
-        Told { down, up, latest, ..self.told.clone() }
+        Told { down, up, latest, late, unsent, unlogged, ..self.told.clone() }
     }
 
     /// Routes until `stop` is set; each `every`, `report` hears what happened since the begin.
@@ -180,6 +266,17 @@ impl Router {
         mut report: impl FnMut(Timestamp, &Told),
     ) -> Result<(), RouterError> {
         wake_in_time();
+        let ended = self.route(stop, every, &mut report);
+        self.told.unlogged += self.account.log.take().map_or(0, PacketLog::end);
+        ended
+    }
+
+    fn route(
+        &mut self,
+        stop: &AtomicBool,
+        every: Option<Duration>,
+        report: &mut impl FnMut(Timestamp, &Told),
+    ) -> Result<(), RouterError> {
         let mut buffer = vec![0; HEAD + LARGEST];
         let mut reported = self.links.now();
         while !stop.load(Ordering::Relaxed) {
@@ -198,12 +295,8 @@ impl Router {
     /// Sends what has crossed a link by now.
     fn advance(&mut self, now: Timestamp) {
         self.links.note_lateness(now);
-        let Self { ports: [servers, clients], links, quick_start, told, head, .. } = self;
-        let (Links { down, up, spare, .. }, head) = (links, *head);
-        let mut send = |port: &Port, packet: Vec<u8>| {
-            told.unsent += u64::from(port.write(&packet).is_err());
-            spare.push(packet);
-        };
+        let Self { ports: [servers, clients], links, quick_start, told, account, .. } = self;
+        let (Links { down, up, spare, .. }, head) = (links, account.head);
         let marked = &mut told.down.marked;
         down.advance_telling(
             now,
@@ -211,16 +304,18 @@ impl Router {
                 if let Some(router) = quick_start {
                     router.on_departure(at, departure.size, departure.flow);
                 }
-                *marked += u64::from(mark_if_told(departure, &mut packet[head..]));
+                *marked += u64::from(mark_if_told(departure, &mut packet.bytes[head..]));
             },
-            |packet| send(clients, packet),
+            |at, packet| spare.push(account.send(true, clients, at, packet)),
         );
+        account.clear_dropped(true, down, spare);
         let marked = &mut told.up.marked;
         up.advance_telling(
             now,
-            |_, departure, packet| *marked += u64::from(mark_if_told(departure, &mut packet[head..])),
-            |packet| send(servers, packet),
+            |_, departure, packet| *marked += u64::from(mark_if_told(departure, &mut packet.bytes[head..])),
+            |at, packet| spare.push(account.send(false, servers, at, packet)),
         );
+        account.clear_dropped(false, up, spare);
     }
 
     /// Waits for a packet, for the next event, or for a moment.
@@ -252,7 +347,7 @@ impl Router {
 
     /// Something has come in.
     fn receive(&mut self, is_down: bool, bytes: &mut [u8], now: Timestamp) {
-        if self.head == 0 {
+        if self.account.head == 0 {
             self.take(is_down, bytes, now);
             return;
         }
@@ -267,7 +362,7 @@ impl Router {
             }
             Carried::Neighbour => {
                 let is_sent = self.ports[usize::from(is_down)].write(bytes).is_ok();
-                self.told.unsent += u64::from(!is_sent);
+                self.account.unsent += u64::from(!is_sent);
             }
             Carried::Nothing => {}
             Carried::Other => self.direction(is_down).foreign += 1,
@@ -280,7 +375,7 @@ impl Router {
 
     /// Puts a packet on a link.
     fn take(&mut self, is_down: bool, bytes: &mut [u8], now: Timestamp) {
-        let packet = match Packet::read(&bytes[self.head..]) {
+        let packet = match Packet::read(&bytes[self.account.head..]) {
             Ok(packet) => packet,
             Err(Unusable::Foreign) => {
                 self.direction(is_down).foreign += 1;
@@ -295,21 +390,42 @@ impl Router {
             self.told.refused += 1;
             return;
         }
-        let bytes = &mut bytes[..self.head + packet.length];
-        let in_ip = &mut bytes[self.head..];
-        if let Some(router) = self.quick_start.as_mut().filter(|_| is_down)
-            && let Some((options, ttl)) = packet.options(in_ip)
-        {
-            match router.on_datagram(now, packet.flow, options, Some(ttl), &mut self.told.quick_start) {
+        let (head, in_ip) = bytes[..self.account.head + packet.length].split_at_mut(self.account.head);
+        let is_hop = self.decrement_ttl && !packet.is_for_one_link;
+        let mut ttl = packet.ttl.checked_sub(is_hop.into());
+        if is_hop && matches!(ttl, None | Some(0)) {
+            self.direction(is_down).expired += 1;
+            return;
+        }
+        if let Some(router) = self.quick_start.as_mut().filter(|_| is_down) {
+            let (options, seen) = (packet.options(in_ip), &mut self.told.quick_start);
+            match router.on_datagram(now, packet.flow, packet.version, options, Some(packet.ttl), seen) {
                 Fate::Plain => {}
-                Fate::Without => packet.remove_option(in_ip),
-                Fate::With(rewritten) => packet.write_option(in_ip, rewritten.option, rewritten.ttl),
+                Fate::Without => packet.replace_option(in_ip, packet.version.filling()),
+                Fate::With(rewritten) => {
+                    packet.replace_option(in_ip, rewritten.option.emit(packet.version));
+                    ttl = Some(rewritten.ttl);
+                }
                 Fate::Drop => return,
             }
         }
-        let held = self.links.buffer(bytes);
-        let lane = if is_down { &mut self.links.down } else { &mut self.links.up };
+        if let Some(ttl) = ttl.filter(|ttl| *ttl != packet.ttl) {
+            packet.set_ttl(in_ip, ttl);
+        }
+        if let Some(element) = self.element.as_mut().filter(|_| is_down)
+            && let Some(payload) = packet.payload(in_ip)
+            && let Some(signal) = advised(element, payload, packet.flow, now, &mut self.told.scone)
+        {
+            packet.change_payload(in_ip, has_checksums(head), |payload| {
+                lower(payload, signal);
+            });
+        }
+        let bytes = &bytes[..self.account.head + packet.length];
+        let held = Held { bytes: self.links.buffer(bytes), arrived: now };
+        let Links { down, up, spare, .. } = &mut self.links;
+        let lane = if is_down { down } else { up };
         lane.enqueue(now, held, packet.length as u32, packet.flow, packet.ecn);
+        self.account.clear_dropped(is_down, lane, spare);
     }
 }
 

@@ -10,6 +10,7 @@
 //! | certificates and trust | [`tls`] |
 //! | tokens by which servers recognize addresses | [`tokens`] |
 //! | HTTP/3 on noq, the QUIC stack | `http3` |
+//! | short texts over HTTP/1.1, as for metrics | [`http1`] |
 //! | how clients report the advice of their path (SCONE) | `scone` |
 //! | how clients respond to requests to routers (Quick-Start) | `quick_start` |
 //! | a server's counters | `metrics` |
@@ -26,6 +27,7 @@ pub mod client;
 mod endpoint;
 mod file;
 mod hexadecimal;
+pub mod http1;
 mod http3;
 mod metrics;
 mod path_state;

@@ -8,7 +8,7 @@
 mod server;
 
 use std::collections::HashMap;
-use std::net::{SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::path::Path;
 use std::process::Command as Program;
 use std::sync::Arc;
@@ -24,9 +24,22 @@ use server::{Relay, Server, certificate, connected, events, field, flowstart, re
 /// The option of a request for 40 kbit/s * 2^15, without a nonce.
 const REQUEST: IpOption = IpOption::RateRequest { rate: RateCode::MAX, ttl: 64, nonce: Nonce::from_bits(0) };
 
+/// Addresses of this host, with any free port.
+const OWN: [&str; 2] = ["127.0.0.1:0", "[::1]:0"];
+
+/// The addresses of this host that there are.
+fn own_addresses() -> Vec<&'static str> {
+    let (there, missing): (Vec<&str>, Vec<&str>) = OWN.iter().partition(|own| UdpSocket::bind(own).is_ok());
+    assert!(missing.is_empty() || std::env::var("CI").as_deref() != Ok("true"), "CI=true requires {missing:?}");
+    if !missing.is_empty() {
+        println!("skipped: this host has no {missing:?}");
+    }
+    there
+}
+
 /// Whether options can be sent, and so whether there is anything to test.
 fn may_ask() -> bool {
-    let may = try_sending(&REQUEST.emit(IpVersion::V4)).is_ok();
+    let may = try_sending(IpAddr::from(Ipv4Addr::LOCALHOST), &REQUEST.emit(IpVersion::V4)).is_ok();
     if !may {
         assert!(std::env::var("CI").as_deref() != Ok("true"), "CI=true requires this test, which needs CAP_NET_RAW");
         println!("skipped: this process has no CAP_NET_RAW");
@@ -36,7 +49,13 @@ fn may_ask() -> bool {
 
 /// A server that asks, with qlog files in this folder.
 fn server(folder: &Path, scheme: &str) -> Server {
-    Server::self_signed(&["--startup", scheme, "--quick-start", "--qlog", folder.to_str().unwrap()])
+    server_at(OWN[0], folder, scheme)
+}
+
+/// One that listens at this address.
+fn server_at(listen: &str, folder: &Path, scheme: &str) -> Server {
+    let options = ["--startup", scheme, "--quick-start", "--qlog", folder.to_str().unwrap()];
+    Server::self_signed_at(listen, &options)
 }
 
 /// Gets it from this address.
@@ -71,14 +90,15 @@ fn changing(
     change: impl Fn(&[u8], u8, usize) -> (Vec<u8>, u8) + Clone + Send + Sync + 'static,
 ) -> String {
     let server: SocketAddr = server.url.strip_prefix("https://").unwrap().parse().unwrap();
-    let near = Arc::new(UdpSocket::bind("127.0.0.1:0").unwrap());
+    let own = SocketAddr::new(server.ip(), 0);
+    let near = Arc::new(UdpSocket::bind(own).unwrap());
     let address = near.local_addr().unwrap().to_string();
     std::thread::spawn(move || {
         let mut clients: HashMap<SocketAddr, Arc<UdpSocket>> = HashMap::new();
         let mut packet = [0; 2000];
         while let Ok((length, from)) = near.recv_from(&mut packet) {
             let far = clients.entry(from).or_insert_with(|| {
-                let far = Arc::new(UdpSocket::bind("127.0.0.1:0").unwrap());
+                let far = Arc::new(UdpSocket::bind(own).unwrap());
                 far.connect(server).unwrap();
                 show_headers(&*far, true).unwrap();
                 let (far_end, near, change) = (far.clone(), near.clone(), change.clone());
@@ -104,9 +124,18 @@ fn what_a_router_approves_is_the_launch_and_is_reported_to_it() {
     if !may_ask() {
         return;
     }
+    let own = own_addresses();
+    // A relay's two sides may be of different families.
+    for (servers, clients) in own.iter().zip(&own).chain(own.iter().zip(own.iter().rev())) {
+        what_a_router_approves_is_the_launch(servers, clients);
+    }
+}
+
+fn what_a_router_approves_is_the_launch(servers: &str, clients: &str) {
     let folder = tempfile::tempdir().unwrap();
-    let server = server(folder.path(), "quick-start:header=28B");
-    let relay = Relay::start(&server.url, &["relay", "--link", "rate=100mbit,rtt=40ms,quick_start=target"]);
+    let server = server_at(servers, folder.path(), "quick-start:header=28B");
+    let link = ["relay", "--link", "rate=100mbit,rtt=40ms,quick_start=target"];
+    let relay = Relay::start_at(clients, &server.url, &link);
     let told = got(&relay.address, "/generate/1MB", &["--quick-start"]);
     // 90 % of 100 Mbit/s are 90; 40 kbit/s * 2^11 = 81.92 Mbit/s is the next rate below.
     let seen = &told["quick_start"];
@@ -145,13 +174,20 @@ fn without_a_router_all_of_them_have_approved_what_was_asked_for() {
     if !may_ask() {
         return;
     }
-    let folder = tempfile::tempdir().unwrap();
-    let server = server(folder.path(), "quick-start:request=fixed,rate=20mbit");
-    let address = server.url.strip_prefix("https://").unwrap();
-    // 40 kbit/s * 2^9 is the first rate at or above 20 Mbit/s.
-    let told = got(address, "/generate/1MB", &["--quick-start"]);
-    assert_eq!(told["quick_start"]["arrived_bps"], 20_480_000);
-    server.wait_for("flowstart_quick_start_responses_total{result=\"approved\"} 1");
+    // A socket of IPv6 may have clients of IPv4, too.
+    for (listen, client) in [("127.0.0.1:0", "127.0.0.1"), ("[::1]:0", "[::1]"), ("[::]:0", "127.0.0.1")] {
+        if UdpSocket::bind(listen).is_err() {
+            println!("skipped: this host has no {listen}");
+            continue;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let server = server_at(listen, folder.path(), "quick-start:request=fixed,rate=20mbit");
+        let port = server.url.rsplit(':').next().unwrap();
+        // 40 kbit/s * 2^9 is the first rate at or above 20 Mbit/s.
+        let told = got(&format!("{client}:{port}"), "/generate/1MB", &["--quick-start"]);
+        assert_eq!(told["quick_start"]["arrived_bps"], 20_480_000, "{listen}");
+        server.wait_for("flowstart_quick_start_responses_total{result=\"approved\"} 1");
+    }
 }
 
 #[test]
@@ -250,6 +286,49 @@ fn whatever_stands_in_the_options_the_transfer_goes_on() {
     assert_eq!(all, 13, "each client is counted once");
 }
 
+#[test]
+fn whatever_stands_in_a_hop_by_hop_header_the_transfer_goes_on() {
+    if !may_ask() || !own_addresses().contains(&OWN[1]) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let server = server_at(OWN[1], folder.path(), "quick-start");
+    /// The options of a header, in place of this option.
+    type Forged = fn(&[u8]) -> Vec<u8>;
+    let forms: [(Forged, &str, u64); 10] = [
+        (|own| own.to_vec(), "approved", 0),
+        (|own| [&[0, 1, 0, 5, 2, 0, 0], own].concat(), "approved", 0),
+        (|own| [own, own].concat(), "none", 1),
+        (|_| vec![0x26, 2, 0x0f, 64], "none", 1),
+        (|own| [&[0x26, 10][..], &own[2..], &[0; 4]].concat(), "none", 1),
+        (|own| [&own[..2], &[0x30], &own[3..]].concat(), "none", 1),
+        (|own| [&own[..2], &[0x8f, 0], &own[4..]].concat(), "none", 1),
+        // The type of the option in IPv4 is that of another one here.
+        (|own| [&[25, 8], &own[2..], &[0, 0]].concat(), "none", 0),
+        (|own| [&own[..3], &[own[3].wrapping_sub(1)], &own[4..]].concat(), "ttl-diff", 0),
+        (|own| [&own[..2], &[0, 0], &own[4..]].concat(), "denied", 0),
+    ];
+    for (place, (forge, result, malformed)) in forms.into_iter().enumerate() {
+        let before = responses(&server, result);
+        // What arrives is filled up.
+        let address = changing(&server, move |options, ttl, number| {
+            let changes = !options.is_empty() && number == 0;
+            (if changes { forge(&options[..8]) } else { options.to_vec() }, ttl)
+        });
+        let told = got(&address, "/generate/200KB", &["--quick-start"]);
+        assert_eq!(
+            (&told["bytes"], &told["quick_start"]["malformed"]),
+            (&200_000.into(), &malformed.into()),
+            "form {place}: {told}"
+        );
+        assert_eq!(responses(&server, result), before + 1, "form {place}: {result}");
+    }
+    // A hop limit that is lower than the option says.
+    let address = changing(&server, |options, ttl, _| (options.to_vec(), ttl - 7));
+    got(&address, "/generate/200KB", &["--quick-start"]);
+    assert_eq!(responses(&server, "ttl-diff"), 2);
+}
+
 /// The transport parameter of a client that answers.
 const ANSWERS: [u8; 5] = [0x80, 0, 0x4b, 0x19, 0];
 
@@ -327,12 +406,14 @@ fn who_may_not_send_options_is_refused_at_the_start_and_told_what_is_missing() {
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
         String::from_utf8(output.stderr).unwrap()
     };
-    let serve = ["serve", "--self-signed", "--startup", "quick-start", "--quick-start", "--listen", "127.0.0.1:0"];
-    assert!(without(&serve).contains(
-        "--quick-start: a request is an option of IP, and to send options of IP this process needs CAP_NET_RAW"
-    ));
-    let relay = ["relay", "--link", "dsl-fast,quick_start=target", "--listen", "127.0.0.1:0", "--to", "127.0.0.1:9"];
-    assert!(without(&relay).contains("to send options of IP this process needs CAP_NET_RAW"));
+    for own in own_addresses() {
+        let serve = ["serve", "--self-signed", "--startup", "quick-start", "--quick-start", "--listen", own];
+        assert!(without(&serve).contains(
+            "--quick-start: a request is an option of IP, and to send options of IP this process needs CAP_NET_RAW"
+        ));
+        let relay = ["relay", "--link", "dsl-fast,quick_start=target", "--listen", own, "--to", "127.0.0.1:9"];
+        assert!(without(&relay).contains("to send options of IP this process needs CAP_NET_RAW"));
+    }
 }
 
 #[test]
@@ -344,18 +425,8 @@ fn what_sockets_cannot_do_is_refused_with_what_is_allowed() {
     let of_server = |options: &[&str], says| refused(&[&serve, options].concat(), 2, says);
     of_server(&["quick-start"], "use --quick-start");
     of_server(&["quick-start:after_idle=2s", "--quick-start"], "its connections ask once, with the handshake");
-    refused(
-        &["serve", "--self-signed", "--listen", "[::1]:0", "--startup", "quick-start", "--quick-start"],
-        2,
-        "an option of IPv4, and [::1]:0 is an address of IPv6",
-    );
-    refused(&["get", "--insecure", "--quick-start", "https://[::1]:9/"], 1, "reads options of IPv4");
     let perf = ["perf", "server", "--self-signed", "--listen", "127.0.0.1:0", "--startup", "quick-start"];
     refused(&perf, 2, "needs approvals of routers, which this command does not give");
-    for (listen, to) in [("[::1]:0", "127.0.0.1:9"), ("127.0.0.1:0", "[::1]:9")] {
-        let link = ["relay", "--link", "dsl-fast,quick_start=target", "--listen", listen, "--to", to];
-        refused(&link, 2, "is an address of IPv6");
-    }
     of_server(&["quick-start:granularity=1ms", "--quick-start"], "granularity is not for noq");
     of_server(&["quick-start:room=connection", "--quick-start"], "room=connection is not for noq");
     if may_ask() {

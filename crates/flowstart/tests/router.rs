@@ -26,6 +26,9 @@ const FULL: usize = 1472;
 /// ECT(0).
 const CAPABLE: u8 = 0b10;
 
+/// Addresses of the two sides, over IPv4 and IPv6.
+const ADDRESSES: [[&str; 2]; 2] = [["10.9.0.1:0", "10.9.0.2:0"], ["[fd09::1]:0", "[fd09::2]:0"]];
+
 /// Sockets of servers and clients that know each other.
 fn udp(sides: &Sides, servers: &str, clients: &str) -> (UdpSocket, UdpSocket) {
     let bound = |address: &str| {
@@ -114,7 +117,7 @@ fn a_way_there_and_back_takes_the_rtt_also_over_ipv6() {
         return;
     }
     let sides = Sides::new(&["--link", "rate=100mbit,rtt=60ms,buffer=100ms"]);
-    for (servers, clients) in [("10.9.0.1:0", "10.9.0.2:0"), ("[fd09::1]:0", "[fd09::2]:0")] {
+    for [servers, clients] in ADDRESSES {
         let (server, client) = udp(&sides, servers, clients);
         let mut buffer = [0; 100];
         let took = (0..5).map(|_| {
@@ -231,21 +234,127 @@ fn a_quick_start_router_writes_the_option_of_real_packets() {
         return;
     }
     let mut sides = Sides::new(&["--link", "rate=20mbit,rtt=10ms,quick_start=target"]);
-    let (server, client) = udp(&sides, "10.9.0.1:0", "10.9.0.2:0");
-    flowstart_datagram::show_headers(&client, true).unwrap();
-    // 15 is 1.31072 Gbit/s, and 90 % of 20 Mbit/s leave room for 10.24 Mbit/s, whose code is 8.
-    let code = RateCode::from_bits;
-    let request = |rate, ttl| IpOption::RateRequest { rate, ttl, nonce: Nonce::from_bits(9) };
-    let option = request(code(15), 77).emit(IpVersion::V4);
-    flowstart_datagram::send(&server, b"request", None, &Header { options: &option, ..Header::default() }).unwrap();
-    let came = flowstart_datagram::receive(&client, &mut [0; 100]).unwrap();
-    let Ok(Some(IpOption::RateRequest { rate, ttl, .. })) = IpOption::among(came.options()) else {
-        panic!("no request: {came:?}")
-    };
-    // Both TTLs are one lower.
-    assert_eq!((came.length, came.ttl, rate, ttl), (7, Some(63), code(8), 76));
+    for [servers, clients] in ADDRESSES {
+        let (server, client) = udp(&sides, servers, clients);
+        flowstart_datagram::show_headers(&client, true).unwrap();
+        let version = IpVersion::of(client.local_addr().unwrap().ip());
+        // 15 is 1.31072 Gbit/s, and 90 % of 20 Mbit/s leave room for 10.24 Mbit/s, whose code is 8.
+        let code = RateCode::from_bits;
+        let request = |rate, ttl| IpOption::RateRequest { rate, ttl, nonce: Nonce::from_bits(9) };
+        let option = request(code(15), 77).emit(version);
+        flowstart_datagram::send(&server, b"request", None, &Header { options: &option, ..Header::default() }).unwrap();
+        let came = flowstart_datagram::receive(&client, &mut [0; 100]).unwrap();
+        let Ok(Some(IpOption::RateRequest { rate, ttl, .. })) = IpOption::among(version, came.options()) else {
+            panic!("no request: {came:?}")
+        };
+        // Both TTLs are one lower.
+        assert_eq!((came.length, came.ttl, rate, ttl), (7, Some(63), code(8), 76));
+        // What has no option crosses a wire, and one whose time is over does not.
+        flowstart_datagram::send(&server, b"plain", None, &Header::default()).unwrap();
+        assert_eq!(flowstart_datagram::receive(&client, &mut [0; 100]).unwrap().ttl, Some(64));
+        // It comes not for a second, in which the router forgets what it has approved.
+        let last = Header { options: &option, ttl: 1, ..Header::default() };
+        flowstart_datagram::send(&server, b"last", None, &last).unwrap();
+        assert!(receive(&client, &mut [0; 100]).is_err());
+    }
     let (_, told) = sides.end();
-    assert_eq!(told["quick_start"]["reduced"], 1, "{told}");
+    let of = |name: &str| told["quick_start"][name].as_u64().unwrap();
+    assert_eq!((of("requests"), of("reduced"), of("expired")), (2, 2, 2), "{told}");
+}
+
+#[test]
+fn a_hop_takes_one_from_every_ttl_and_drops_what_has_no_more() {
+    if are_missing() {
+        return;
+    }
+    for start in [Sides::new, Sides::between_interfaces] {
+        let mut sides = start(&["--link", "rate=20mbit,rtt=10ms,quick_start=target", "--decrement-ttl"]);
+        for [servers, clients] in ADDRESSES {
+            // Between interfaces hosts find each other although what crosses a hop is refused for that.
+            let (server, client) = udp(&sides, servers, clients);
+            let version = IpVersion::of(client.local_addr().unwrap().ip());
+            for (one, other) in [(&server, &client), (&client, &server)] {
+                flowstart_datagram::show_headers(other, true).unwrap();
+                // The kernel would drop a header whose checksum is wrong.
+                for ttl in [255, 64, 2] {
+                    flowstart_datagram::send(one, b"hop", None, &Header { ttl, ..Header::default() }).unwrap();
+                    assert_eq!(flowstart_datagram::receive(other, &mut [0; 100]).unwrap().ttl, Some(ttl - 1));
+                }
+                flowstart_datagram::send(one, b"last", None, &Header { ttl: 1, ..Header::default() }).unwrap();
+                assert!(receive(other, &mut [0; 100]).is_err());
+            }
+            // One hop with an option is one hop.
+            let report = IpOption::ApprovedRate { rate: RateCode::MAX, nonce: Nonce::from_bits(9) }.emit(version);
+            flowstart_datagram::send(&server, b"report", None, &Header { options: &report, ..Header::default() })
+                .unwrap();
+            assert_eq!(flowstart_datagram::receive(&client, &mut [0; 100]).unwrap().ttl, Some(63));
+        }
+        let (_, told) = sides.end();
+        assert_eq!((&told["down"]["expired"], &told["up"]["expired"]), (&2.into(), &2.into()), "{told}");
+    }
+}
+
+#[test]
+fn metrics_are_answered_while_packets_pass() {
+    if are_missing() {
+        return;
+    }
+    let mut sides = Sides::over_ipv4(&["--link", "rate=20mbit,rtt=10ms,buffer=20pkt", "--metrics", "127.0.0.1:0"]);
+    let url = sides.said["metrics"].as_str().unwrap();
+    let address = url.strip_prefix("http://").unwrap().strip_suffix("/metrics").unwrap().to_owned();
+    let (server, client) = udp(&sides, "10.9.0.1:0", "10.9.0.2:0");
+    for number in 0..100 {
+        server.send(&datagram(number)).unwrap();
+    }
+    let came = arrivals(&client).len();
+    let answer = |request: &str| {
+        let mut stream = TcpStream::connect(&address).unwrap();
+        stream.write_all(format!("{request} HTTP/1.1\r\nhost: localhost\r\n\r\n").as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    };
+    // Counts are up to a second old.
+    let departed = format!("flowstart_router_departed_packets_total{{direction=\"down\"}} {came}\n");
+    let began = Instant::now();
+    let mut metrics = answer("GET /metrics");
+    while !metrics.contains(&departed) && began.elapsed() < Duration::from_secs(20) {
+        std::thread::sleep(Duration::from_millis(50));
+        metrics = answer("GET /metrics");
+    }
+    let dropped = format!("flowstart_router_dropped_packets_total{{direction=\"down\"}} {}\n", 100 - came);
+    assert!(metrics.starts_with("HTTP/1.1 200") && metrics.ends_with("# EOF\n"), "{metrics}");
+    assert!(metrics.contains(&departed) && metrics.contains(&dropped) && came < 100, "{came}: {metrics}");
+    assert!(answer("PUT /metrics").starts_with("HTTP/1.1 405") && answer("GET /").starts_with("HTTP/1.1 404"));
+    sides.end();
+}
+
+#[test]
+fn recordings_of_mahimahi_are_the_capacity_of_either_way() {
+    if are_missing() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    // A packet of 1500 bytes each millisecond to clients, and every four back.
+    let file = |name: &str, period: usize| {
+        let file = folder.path().join(name);
+        let times: Vec<String> = (period..=1000).step_by(period).map(|time| format!("{time}\n")).collect();
+        std::fs::write(&file, times.concat()).unwrap();
+        file.to_str().unwrap().to_owned()
+    };
+    let mut sides = Sides::over_ipv4(&["--mahimahi", &file("up", 4), &file("down", 1)]);
+    let (server, client) = udp(&sides, "10.9.0.1:0", "10.9.0.2:0");
+    for (one, other, packets, wanted) in [(&server, &client, 500, 0.5), (&client, &server, 125, 0.5)] {
+        let began = Instant::now();
+        for number in 0..packets {
+            one.send(&datagram(number)).unwrap();
+        }
+        let came = arrivals(other);
+        let took = came.last().unwrap().1.duration_since(began).as_secs_f64();
+        assert!(came.len() == packets as usize && (wanted - 0.01..wanted + 0.1).contains(&took), "{took} s");
+    }
+    let (_, told) = sides.end();
+    assert!(told["down"]["dropped"] == 0 && told["up"]["dropped"] == 0, "{told}");
 }
 
 #[test]
@@ -272,7 +381,6 @@ fn what_a_router_cannot_do_is_refused() {
     for (link, told) in [
         ("lte,hint=5mbit", "a router has no hint"),
         ("lte,hops=2", "a router has no hops"),
-        ("lte,scone=5mbit", "a router has no scone"),
         ("geo", "access_rate=10gbit leaves it out"),
         ("rate=0,rtt=1ms", "rate"),
     ] {
@@ -294,6 +402,13 @@ fn what_a_router_cannot_do_is_refused() {
     if !are_missing() {
         assert!(with(&["tun:fs-one", "lo"]).contains("two TUN devices or two interfaces"));
     }
+    let recorded = |options: &[&str]| refused(&[&["--mahimahi"], options, &ports[..]].concat());
+    assert!(recorded(&["nowhere.up", "nowhere.down"]).contains("trace: cannot read ./nowhere.down"));
+    assert!(recorded(&["a,b", "c"]).contains("--mahimahi `a,b`: a name without commas is needed"));
+    assert!(recorded(&["one"]).contains("2 values required"));
+    assert!(refused(&ports).contains("--link"));
+    let nowhere = refused(&[&["--link", "lte", "--packet-log", "/nowhere/log.csv"][..], &ports].concat());
+    assert!(nowhere.contains("--packet-log `/nowhere/log.csv`: No such file"), "{nowhere}");
     for stats in ["0", "10ms", "2h", "x"] {
         refused(&[&["--link", "lte", "--stats", stats][..], &ports].concat());
     }

@@ -1,9 +1,8 @@
 //! The options of Quick-Start as bytes.
 //!
-//! Reference: RFC 4782, sections 3.1 to 3.3 and 4.2: the IPv4 option 25, the IPv6 hop-by-hop option 0x26 and the TCP
-//! option
-//! 27. All three are eight bytes: kind and length, four bits each of function and rate, a TTL, a nonce of 30 bits and
-//!   two reserved bits. Reserved bits are sent as zero and ignored.
+//! Reference: RFC 4782, sections 3.1 to 3.3 and 4.2: the IPv4 option 25, the IPv6 hop-by-hop option 0x26 and the option
+//! 27 of TCP. All three are eight bytes: kind and length, four bits each of function and rate, a TTL, a nonce of 30
+//! bits and two reserved bits. Reserved bits are sent as zero and ignored.
 //!
 //! Not in RFC 4782: function 1, a Rate Confirmation, is the second pass of two (Sarolahti, Allman and Floyd, section
 //! 8.2, which gives it no code). It looks like a Rate Request otherwise. Routers that do not know a function leave the
@@ -18,6 +17,7 @@
 //! | 4-7 | QS Nonce, reserved | QS Nonce, reserved | QS Nonce, reserved |
 
 use core::fmt;
+use core::net::IpAddr;
 
 use crate::quick_start::code::RateCode;
 use crate::quick_start::nonce::Nonce;
@@ -33,8 +33,12 @@ pub const LENGTH: usize = 8;
 
 /// End of the options of an IPv4 header (RFC 791, section 3.1).
 const END_OF_OPTIONS: u8 = 0;
-/// An option of one byte that fills a place (RFC 791, section 3.1).
+/// An option of one byte that fills a place in an IPv4 header (RFC 791, section 3.1).
 const NO_OPERATION: u8 = 1;
+/// The option of one byte that fills a place in a hop-by-hop header (RFC 8200, section 4.2).
+const PAD1: u8 = 0;
+/// The one of several bytes, which are zero behind its type and length (RFC 8200, section 4.2).
+const PAD_N: u8 = 1;
 
 /// Function of a Rate Request.
 const RATE_REQUEST: u8 = 0;
@@ -53,6 +57,23 @@ pub enum IpVersion {
 }
 
 impl IpVersion {
+    /// That of the packets between here and this address. One of IPv6 that stands for one of IPv4 (RFC 4291, section
+    /// 2.5.5.2) is on no wire.
+    pub const fn of(address: IpAddr) -> Self {
+        match address.to_canonical() {
+            IpAddr::V4(_) => Self::V4,
+            IpAddr::V6(_) => Self::V6,
+        }
+    }
+
+    /// What stands in the place of an option that is taken away, so that the header keeps its length.
+    pub const fn filling(self) -> [u8; LENGTH] {
+        match self {
+            Self::V4 => [NO_OPERATION; LENGTH],
+            Self::V6 => [PAD_N, LENGTH as u8 - 2, 0, 0, 0, 0, 0, 0],
+        }
+    }
+
     /// Type and length byte.
     const fn start(self) -> [u8; 2] {
         match self {
@@ -60,6 +81,19 @@ impl IpVersion {
             // Without type and length.
             Self::V6 => [IPV6_OPTION, LENGTH as u8 - 2],
         }
+    }
+
+    /// The bytes of the option that `rest` begins with, which has some; `None`: nothing stands from there on.
+    fn next_option(self, rest: &[u8]) -> Result<Option<usize>, WireError> {
+        // What the length of an option leaves out.
+        let (shortest, outside) = match (self, rest) {
+            (Self::V4, [END_OF_OPTIONS, ..]) => return Ok(None),
+            (Self::V4, [NO_OPERATION, ..]) | (Self::V6, [PAD1, ..]) => return Ok(Some(1)),
+            (Self::V4, _) => (2, 0),
+            (Self::V6, _) => (0, 2),
+        };
+        let length = rest.get(1).copied().filter(|length| *length >= shortest).ok_or(WireError::CutOff)?;
+        Some(usize::from(length) + outside).filter(|length| *length <= rest.len()).map(Some).ok_or(WireError::CutOff)
     }
 }
 
@@ -189,29 +223,32 @@ impl IpOption {
         }
     }
 
-    /// Reads the option among all those of an IPv4 header; `None`: it has none.
+    /// Reads the option among all those of a header; `None`: it has none.
+    ///
+    /// # Errors
+    ///
+    /// As [`IpOption::find`].
+    pub fn among(version: IpVersion, options: &[u8]) -> Result<Option<Self>, WireError> {
+        Ok(Self::find(version, options)?.map(|(_, option)| option))
+    }
+
+    /// Reads the option among all those of a header, with the place of its first byte. They are those of an IPv4
+    /// header, or those of a hop-by-hop header behind its two first bytes.
     ///
     /// # Errors
     ///
     /// [`WireError`] when it is malformed or comes twice, or when the options cannot be told from each other.
-    pub fn among(options: &[u8]) -> Result<Option<Self>, WireError> {
-        let (mut found, mut rest) = (None, options);
-        while let Some((&kind, behind)) = rest.split_first() {
-            match kind {
-                END_OF_OPTIONS => break,
-                NO_OPERATION => rest = behind,
-                _ => {
-                    let length = behind.first().copied().filter(|length| *length >= 2).ok_or(WireError::CutOff)?;
-                    let (option, after) = rest.split_at_checked(length.into()).ok_or(WireError::CutOff)?;
-                    rest = after;
-                    if kind != IPV4_OPTION {
-                        continue;
-                    }
-                    if found.replace(Self::parse(IpVersion::V4, option)?).is_some() {
-                        return Err(WireError::Repeated);
-                    }
+    pub fn find(version: IpVersion, options: &[u8]) -> Result<Option<(usize, Self)>, WireError> {
+        let (mut found, mut place) = (None, 0);
+        while let Some(rest) = options.get(place..).filter(|rest| !rest.is_empty()) {
+            let Some(length) = version.next_option(rest)? else { break };
+            if rest[0] == version.start()[0] {
+                let option = Self::parse(version, &rest[..length])?;
+                if found.replace((place, option)).is_some() {
+                    return Err(WireError::Repeated);
                 }
             }
+            place += length;
         }
         Ok(found)
     }
@@ -279,7 +316,7 @@ mod tests {
     #[test]
     fn the_option_is_found_among_others_of_a_header() {
         let own = REQUEST.emit(IpVersion::V4);
-        let read = |parts: &[&[u8]]| IpOption::among(&parts.concat());
+        let read = |parts: &[&[u8]]| IpOption::among(IpVersion::V4, &parts.concat());
         // A router alert (148) and a record of the route (7) are others.
         let (alert, record): (&[u8], &[u8]) = (&[148, 4, 0, 0], &[7, 3, 4]);
         for others in [&[][..], &[1, 1], alert, record] {
@@ -297,6 +334,45 @@ mod tests {
     }
 
     #[test]
+    fn the_option_is_found_among_others_of_a_hop_by_hop_header() {
+        let own = REQUEST.emit(IpVersion::V6);
+        let read = |parts: &[&[u8]]| IpOption::find(IpVersion::V6, &parts.concat());
+        // A router alert (5), an option without content, and as many as a header can have.
+        let (alert, filled): (&[u8], _) = (&[5, 2, 0, 0], [PAD1; 2046 - LENGTH]);
+        for others in [&[][..], &[0, 0], &[1, 0], &[1, 4, 0, 0, 0, 0], alert, &[0x3e, 0], &filled] {
+            assert_eq!(read(&[others, &own]), Ok(Some((others.len(), REQUEST))));
+            assert_eq!(read(&[others]), Ok(None));
+        }
+        assert_eq!(read(&[&own, &[1, 4, 0, 0, 0, 0]]), Ok(Some((0, REQUEST))), "as it is sent");
+        assert_eq!(read(&[&REQUEST.emit(IpVersion::V4)]), Err(WireError::CutOff), "eight bytes behind the length");
+        assert_eq!(read(&[&REQUEST.emit(IpVersion::V4), &[0; 2]]), Ok(None), "another option");
+        assert_eq!(read(&[&own, &own]), Err(WireError::Repeated));
+        assert_eq!(read(&[&[0x26, 2, 0, 0]]), Err(WireError::Truncated { bytes: 4 }));
+        assert_eq!(read(&[&[0x26, 7], &[0; 7]]), Err(WireError::Length { said: 7, allowed: 6 }));
+        for cut in [&[0x26][..], &own[..7], &[5], &[5, 1], &[5, 2, 0], &[1, 200, 0]] {
+            assert_eq!(read(&[cut]), Err(WireError::CutOff), "{cut:?}");
+        }
+    }
+
+    #[test]
+    fn the_place_of_an_option_may_be_filled() {
+        for version in [IpVersion::V4, IpVersion::V6] {
+            let filled = [version.filling(), REQUEST.emit(version), version.filling()].concat();
+            assert_eq!(IpOption::find(version, &filled), Ok(Some((LENGTH, REQUEST))));
+            assert_eq!(IpOption::find(version, &version.filling()), Ok(None));
+        }
+    }
+
+    #[test]
+    fn the_version_is_that_of_the_packets() {
+        for (address, version) in
+            [("192.0.2.1", IpVersion::V4), ("::ffff:192.0.2.1", IpVersion::V4), ("2001:db8::1", IpVersion::V6)]
+        {
+            assert_eq!(address.parse().map(IpVersion::of), Ok(version), "{address}");
+        }
+    }
+
+    #[test]
     fn reserved_bits_are_ignored() {
         let mut bytes = REQUEST.emit(IpVersion::V4);
         bytes[7] |= 0b11;
@@ -309,10 +385,11 @@ mod tests {
     proptest! {
         #[test]
         fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..12), version in any::<bool>()) {
-            if let Ok(Some(option)) = IpOption::among(&bytes) {
-                prop_assert_eq!(IpOption::among(&option.emit(IpVersion::V4)), Ok(Some(option)));
-            }
             let version = if version { IpVersion::V6 } else { IpVersion::V4 };
+            if let Ok(Some((place, option))) = IpOption::find(version, &bytes) {
+                prop_assert_eq!(IpOption::parse(version, &bytes[place..]), Ok(option));
+                prop_assert_eq!(IpOption::among(version, &option.emit(version)), Ok(Some(option)));
+            }
             if let Ok(option) = IpOption::parse(version, &bytes) {
                 prop_assert_eq!(IpOption::parse(version, &option.emit(version)), Ok(option));
             }

@@ -36,8 +36,8 @@ impl fmt::Debug for ClientSocket {
 }
 
 impl ClientSocket {
-    /// Reads these requests. `same` is a clone of what `inner` wraps, a socket of IPv4. The caller is in the context of
-    /// a tokio runtime.
+    /// Reads these requests. `same` is a clone of what `inner` wraps. The caller is in the context of a tokio
+    /// runtime.
     ///
     /// # Errors
     ///

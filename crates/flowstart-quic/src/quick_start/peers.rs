@@ -11,7 +11,7 @@ use flowstart_core::quick_start::wire::{IpOption, IpVersion, LENGTH, Response};
 use flowstart_core::rng::Substream;
 use flowstart_core::startup::quick_start::{Config, Reports, RequestKind};
 use flowstart_core::units::{Bytes, Rate};
-use flowstart_datagram::{DEFAULT_TTL, ipv4};
+use flowstart_datagram::DEFAULT_TTL;
 use noq_proto::{ConnectionId, EndpointConfig};
 
 use crate::connection_ids::{OwnIds, connection_id};
@@ -40,11 +40,11 @@ pub(super) struct Waiting {
 
 impl Waiting {
     fn new(to: SocketAddr, option: IpOption) -> Self {
-        Self { to, option: AtomicU64::new(Self::number(option)) }
+        Self { to, option: AtomicU64::new(Self::number(to, option)) }
     }
 
-    fn number(option: IpOption) -> u64 {
-        u64::from_be_bytes(option.emit(IpVersion::V4))
+    fn number(to: SocketAddr, option: IpOption) -> u64 {
+        u64::from_be_bytes(option.emit(IpVersion::of(to.ip())))
     }
 
     /// Whether an option waits.
@@ -64,7 +64,7 @@ impl Waiting {
 
     /// This option waits now, whatever waited before.
     fn put(&self, option: IpOption) {
-        self.option.store(Self::number(option), Ordering::Relaxed);
+        self.option.store(Self::number(self.to, option), Ordering::Relaxed);
     }
 }
 
@@ -79,8 +79,8 @@ pub struct Clients {
 
 impl Clients {
     /// The connection of the client at this address, which has chosen this connection ID and has said that it answers,
-    /// asks for what `config` wants with this knowledge. `None`: there is nothing to ask for, the address is none of
-    /// IPv4, or another connection with this ID asks.
+    /// asks for what `config` wants with this knowledge. `None`: there is nothing to ask for, or another
+    /// connection with this ID asks.
     pub fn ask(
         self: &Arc<Self>,
         address: SocketAddr,
@@ -90,7 +90,6 @@ impl Clients {
         rng: &mut Substream,
     ) -> Option<Asked> {
         let key = (address, connection_id(initial_source)?);
-        ipv4(address.ip())?;
         let of_unknown_size = config.request == RequestKind::Object && known.object.is_none();
         let kind = if of_unknown_size { RequestKind::Fixed } else { config.request };
         let sizes = PacketSizes { mss: SMALLEST_PACKET, header: config.header };
@@ -126,8 +125,9 @@ impl Clients {
     }
 
     /// This option has left.
-    pub(super) fn count_sent(&self, option: &[u8]) {
-        let is_report = matches!(IpOption::parse(IpVersion::V4, option), Ok(IpOption::ApprovedRate { .. }));
+    pub(super) fn count_sent(&self, to: SocketAddr, option: &[u8]) {
+        let option = IpOption::parse(IpVersion::of(to.ip()), option);
+        let is_report = matches!(option, Ok(IpOption::ApprovedRate { .. }));
         let counter = if is_report { &self.reports } else { &self.requests };
         counter.fetch_add(1, Ordering::Relaxed);
     }
@@ -230,7 +230,7 @@ impl Requests {
 
     /// A datagram has come that begins with these bytes, and its header had these options and this TTL.
     pub(super) fn receive(&self, from: SocketAddr, datagram: &[u8], options: &[u8], ttl: Option<u8>) {
-        let response = match (IpOption::among(options), ttl) {
+        let response = match (IpOption::among(IpVersion::of(from.ip()), options), ttl) {
             (Ok(None), _) => return,
             (Ok(Some(option)), Some(ttl)) => respond(option, ttl),
             (Ok(Some(_)), None) | (Err(_), _) => None,
@@ -296,6 +296,24 @@ mod tests {
     }
 
     #[test]
+    fn the_option_is_that_of_the_packets_to_the_client() {
+        let clients = Arc::new(Clients::default());
+        for (address, kind) in [("192.0.2.1:9", 25), ("[::ffff:192.0.2.1]:9", 25), ("[2001:db8::1]:9", 0x26)] {
+            let address: SocketAddr = address.parse().unwrap();
+            let asked = ask(&clients, address, &[7; 8]).unwrap();
+            let waiting = clients.waiting(address, &[7; 8]).unwrap();
+            let option = waiting.take().unwrap();
+            clients.count_sent(address, &option);
+            let request = IpOption::parse(IpVersion::of(address.ip()), &option).unwrap();
+            asked.verify(&respond(request, DEFAULT_TTL).unwrap()).unwrap();
+            let report = waiting.take().unwrap();
+            clients.count_sent(address, &report);
+            assert_eq!((option[0], report[0]), (kind, kind), "{address}");
+        }
+        assert_eq!((clients.requests(), clients.reports()), (3, 3));
+    }
+
+    #[test]
     fn who_cannot_be_asked_for_is_not_remembered() {
         let clients = Arc::new(Clients::default());
         let small = Known { object: Some(Bytes::new(12_000)), ..Known::default() };
@@ -306,7 +324,6 @@ mod tests {
         let asked = clients.ask(address(1), &[7; 8], &Config::default(), Known::default(), &mut rng()).unwrap();
         assert_eq!(asked.rate(), RateCode::MAX.rate(), "as much as there is for an object of unknown size");
         drop(asked);
-        assert!(ask(&clients, "[2001:db8::1]:443".parse().unwrap(), &[7; 8]).is_none());
         assert!(ask(&clients, address(1), &[7; 21]).is_none());
         assert!(locked(&clients.asking).is_empty());
         let first = ask(&clients, address(1), &[7; 8]);

@@ -72,10 +72,6 @@ impl Local {
     async fn towards(&self, server: SocketAddr, place: usize) -> std::io::Result<&Bound> {
         let (any, endpoints): (IpAddr, _) = match server {
             SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED.into(), &self.ipv4),
-            SocketAddr::V6(_) if self.reads.quick_start => {
-                let problem = "Quick-Start reads options of IPv4, and this is an address of IPv6";
-                return Err(std::io::Error::new(std::io::ErrorKind::Unsupported, problem));
-            }
             SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED.into(), &self.ipv6),
         };
         let endpoint = endpoints.get(place % endpoints.len().max(1)).ok_or(std::io::ErrorKind::InvalidInput)?;

@@ -158,8 +158,8 @@ pub struct Config {
     pub urgency: Option<u8>,
     /// Whether it reads SCONE packets, and reports with its requests what the path advises.
     pub scone: bool,
-    /// Whether it reads what servers ask of routers (Quick-Start), and responds with its requests. That takes Linux and
-    /// IPv4, and each connection has a socket of its own.
+    /// Whether it reads what servers ask of routers (Quick-Start), and responds with its requests. That takes Linux,
+    /// and each connection has a socket of its own.
     pub quick_start: bool,
     /// Connections that [`Client::get_many`] opens.
     pub connections: u32,

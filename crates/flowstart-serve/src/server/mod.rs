@@ -108,7 +108,7 @@ pub struct Config {
     /// all connections then stay at 1200 bytes, which leaves room for the SCONE packets.
     pub scone: bool,
     /// Whether connections whose scheme wants it ask the routers of the path for a rate (Quick-Start), if their clients
-    /// answer. That takes an IPv4 address, Linux and `CAP_NET_RAW`.
+    /// answer. That takes Linux and `CAP_NET_RAW`.
     pub quick_start: bool,
     /// The folder for a qlog file per connection.
     pub qlog: Option<PathBuf>,

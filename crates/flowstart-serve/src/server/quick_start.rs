@@ -51,7 +51,7 @@ pub(super) fn check(config: &Config) -> Result<(), ServerError> {
     if !config.quick_start {
         return Ok(());
     }
-    try_asking(config.listen)?;
+    try_asking(config.listen.ip())?;
     for scheme in config.schemes.all() {
         let Some(request) = scheme.request() else { continue };
         let refused = |problem| ServerError::Request { scheme: scheme.name().to_owned(), problem };

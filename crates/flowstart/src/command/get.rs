@@ -77,7 +77,7 @@ pub(crate) struct Arguments {
     /// Read what elements of the path advise (SCONE), and report it to the server with the request.
     #[arg(long)]
     scone: bool,
-    /// Answer the server's request to the routers of the path (Quick-Start). It takes Linux and an IPv4 address.
+    /// Answer the server's request to the routers of the path (Quick-Start). It takes Linux.
     #[arg(long)]
     quick_start: bool,
     /// Write the content to this file, or `-` for stdout. The file appears when the content is complete.

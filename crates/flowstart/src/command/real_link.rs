@@ -2,16 +2,17 @@
 
 use std::path::Path;
 
-use flowstart_emu::router;
 use flowstart_lab::spec::aqm::Aqm;
 use flowstart_lab::spec::link::Link;
 
 use crate::failure::Failure;
 
-/// Reads both, and refuses what only the simulator's hosts and routers have. `whose` is who will have the link.
-pub(super) fn real_link(whose: &str, link: &str, aqm: &str) -> Result<(Link, Aqm), Failure> {
+/// Reads both, with further `keys` of the link, and refuses what only the simulator's hosts and routers have. `whose`
+/// is who will have the link.
+pub(super) fn real_link(whose: &str, link: &str, keys: Option<&str>, aqm: &str) -> Result<(Link, Aqm), Failure> {
     let text = link;
-    let link = Link::parse("--link", text, Path::new(".")).map_err(|error| Failure::Input(error.to_string()))?;
+    let link = Link::parse_with("--link", text, keys, false, Path::new("."));
+    let link = link.map_err(|error| Failure::Input(error.to_string()))?;
     let aqm = Aqm::parse("--aqm", aqm).map_err(|error| Failure::Input(error.to_string()))?.value;
     if aqm == Aqm::Oracle {
         return Err(Failure::Input("--aqm oracle: only a simulator knows every window".into()));
@@ -23,15 +24,4 @@ pub(super) fn real_link(whose: &str, link: &str, aqm: &str) -> Result<(Link, Aqm
         return Err(Failure::Input(format!("--link `{text}`: a {whose} has no {key}{allowed}")));
     }
     Ok((link, aqm))
-}
-
-/// What packets of IP meet on this link.
-pub(super) fn path(whose: &str, link: &str, aqm: &str, seed: u64) -> Result<router::Path, Failure> {
-    let (read, aqm) = real_link(whose, link, aqm)?;
-    if read.advising.is_some() {
-        return Err(Failure::Input(format!("--link `{link}`: a {whose} has no scone; a relay has")));
-    }
-    let (down, up) = read.hop(&aqm.config());
-    let quick_start = read.routers.map(|routers| (routers.at(0), routers.bandwidth.unwrap_or(read.rate)));
-    Ok(router::Path { down, up, quick_start, seed })
 }

@@ -7,7 +7,8 @@ use std::sync::atomic::AtomicBool;
 
 use clap::Args;
 use flowstart_emu::quick_start::Options;
-use flowstart_emu::relay::{Config, Relay, RelayError, Signals, Told};
+use flowstart_emu::relay::{Config, Relay, RelayError, Told};
+use flowstart_emu::scone::Signals;
 use flowstart_sim::link::LinkCounters;
 use serde_json::{Value, json};
 
@@ -30,8 +31,8 @@ of IP and UDP. Hosts are the real ones, so keys about hosts and hints are refuse
 client that was silent for two minutes is forgotten; when it comes back, it looks to the server as if it had moved. \
 With scone=RATE the link is also an element that advises this rate in SCONE packets to clients. With \
 quick_start=target, or another of these keys, the link to clients has a router that approves rates in the option of \
-Quick-Start (RFC 4782), as in the lab; this takes Linux, CAP_NET_RAW and IPv4 addresses. SIGINT and SIGTERM end the \
-relay, which then says what it counted.")]
+Quick-Start (RFC 4782), as in the lab; this takes Linux and CAP_NET_RAW. SIGINT and SIGTERM end the relay, \
+which then says what it counted.")]
 pub(crate) struct Arguments {
     /// The link: a preset, a preset with keys, or keys (list links, list link-options).
     #[arg(long)]
@@ -55,7 +56,7 @@ pub(crate) struct Arguments {
 
 impl Arguments {
     fn config(&self) -> Result<Config, Failure> {
-        let (link, aqm) = real_link("relay", &self.link, &self.aqm)?;
+        let (link, aqm) = real_link("relay", &self.link, None, &self.aqm)?;
         let (down, up) = link.hop(&aqm.config());
         let down_advice = link.advising;
         let router = link.routers.map(|routers| (routers.at(0), routers.bandwidth.unwrap_or(link.rate)));
@@ -103,7 +104,7 @@ pub(super) fn until_signal() -> Result<Arc<AtomicBool>, Failure> {
 
 fn failure(error: &RelayError) -> Failure {
     match error {
-        RelayError::Family(_) | RelayError::Options(_) => Failure::Input(error.to_string()),
+        RelayError::Options(_) => Failure::Input(error.to_string()),
         _ => Failure::Other(error.to_string()),
     }
 }
@@ -114,23 +115,30 @@ fn in_words(told: &Told) -> String {
         format!("{name}: {departed} datagrams, {dropped} dropped, {lost} lost, at most {max_waiting} waited")
     };
     let latest = told.latest.as_millis_f64();
-    let mut text = format!("{}; {}; at most {latest:.1} ms late", of("to clients", &told.down), of("back", &told.up));
-    if told.scone.seen > 0 {
-        text += &format!("; {}", scone_in_words(&told.scone));
-    }
-    text + &quick_start_in_words(&told.quick_start) + &unsent_in_words(told.refused, told.unsent)
+    format!("{}; {}; at most {latest:.1} ms late", of("to clients", &told.down), of("back", &told.up))
+        + &seen_scone_in_words(&told.scone)
+        + &quick_start_in_words(&told.quick_start)
+        + &unsent_in_words(told.refused, told.unsent)
 }
 
 /// What a Quick-Start router did, if anything.
 pub(super) fn quick_start_in_words(seen: &Options) -> String {
-    let Options { requests, reduced, denied, reports, removed, malformed } = seen;
-    if requests + reports + removed + malformed == 0 {
+    let Options { requests, reduced, denied, reports, removed, malformed, expired } = seen;
+    if requests + reports + removed + malformed + expired == 0 {
         return String::new();
     }
     format!(
         "; {requests} Quick-Start requests, {reduced} reduced, {denied} denied, {reports} reports, {removed} options \
-         removed, {malformed} malformed"
+         removed, {malformed} malformed, {expired} at the end of their TTL"
     )
+}
+
+/// What an element did, if anything.
+pub(super) fn seen_scone_in_words(signals: &Signals) -> String {
+    if signals.seen + signals.malformed == 0 {
+        return String::new();
+    }
+    format!("; {}", scone_in_words(signals))
 }
 
 /// What an element did.
@@ -153,7 +161,7 @@ pub(super) fn scone_as_json(Signals { seen, lowered, malformed }: &Signals) -> V
 
 /// As [`quick_start_in_words`].
 pub(super) fn quick_start_as_json(
-    Options { requests, reduced, denied, reports, removed, malformed }: &Options,
+    Options { requests, reduced, denied, reports, removed, malformed, expired }: &Options,
 ) -> Value {
     json!({
         "requests": requests,
@@ -162,6 +170,7 @@ pub(super) fn quick_start_as_json(
         "reports": reports,
         "removed": removed,
         "malformed": malformed,
+        "expired": expired,
     })
 }
 

@@ -64,8 +64,8 @@ option of its first datagram, if the client answers (`flowstart get --quick-star
 with its request, and what all routers approved is the launch; a second option reports it to the routers. Nobody else \
 is asked. A client that lies can make up an approval where no router takes part; quick-start:rate=RATE is the most \
 that is asked for and believed. It stands in --qlog (flowstart:launch) and in --metrics (flowstart_quick_start_responses). \
-`flowstart relay` with quick_start=target is a router. Linux and CAP_NET_RAW only, IPv4 only, one pass, and nothing in \
-mid-connection.
+`flowstart relay` with quick_start=target is a router. In IPv6 the option is one of a hop-by-hop header, which more \
+networks drop than options of IPv4. Linux and CAP_NET_RAW only, one pass, and nothing in mid-connection.
 
 SIGINT and SIGTERM end the server: it refuses new connections, and answers under way have --grace to arrive. A second \
 one ends it at once. It \
@@ -130,7 +130,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     scone: bool,
     /// Let connections with the scheme quick-start ask the routers of the path for a rate, if their clients answer. It
-    /// takes an IPv4 address, Linux and the capability `CAP_NET_RAW`.
+    /// takes Linux and the capability `CAP_NET_RAW`.
     #[arg(long)]
     quick_start: bool,
     /// Write a qlog file per connection into this folder, once its handshake is complete.

@@ -12,12 +12,13 @@ use flowstart_emu::dumbbell::{CLIENTS, Dumbbell, SERVERS};
 use flowstart_emu::router::Told;
 use serde_json::json;
 
-use super::real_link::path;
+use super::real_link::real_link;
 use super::relay::until_signal;
 use super::router::{as_json, in_words};
 use crate::failure::{FAILED, Failure};
 use crate::output::print;
 use crate::quic::std_time;
+use crate::testbed::path;
 
 /// The port that stands for `{port}`. Nothing else listens in a new namespace.
 const PORT: u16 = 5201;
@@ -196,12 +197,12 @@ impl Arguments {
 
 /// Runs both, and says what took place.
 pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let (link, aqm) = real_link("testbed", &arguments.link, None, &arguments.aqm)?;
     let stop = until_signal()?;
     let mut code = ExitCode::SUCCESS;
     for rep in 0..arguments.reps {
         let seed = arguments.seed.wrapping_add(u64::from(rep));
-        let path = path("testbed", &arguments.link, &arguments.aqm, seed)?;
-        let dumbbell = Dumbbell::new(&path).map_err(|error| Failure::Other(error.to_string()))?;
+        let dumbbell = Dumbbell::new(&path(&link, &aqm, false, seed)).map_err(|error| Failure::Other(error.to_string()))?;
         let ran = arguments.run(&dumbbell, &stop);
         let told = dumbbell.end().map_err(|error| Failure::Other(error.to_string()))?;
         let ran = ran.map_err(|error| {

@@ -10,6 +10,8 @@ use flowstart_emu::dumbbell::Dumbbell;
 use flowstart_emu::router;
 use flowstart_lab::run::outcome::Failure;
 use flowstart_lab::run::testbed::{Testbed, Transferred};
+use flowstart_lab::spec::aqm::Aqm;
+use flowstart_lab::spec::link::Link;
 use flowstart_lab::study::plan::{Cell, Plan};
 use flowstart_sim::observe::record::FlowRecord;
 
@@ -22,7 +24,9 @@ type Seen = (FlowRecord, Option<Failure>);
 
 impl Testbed for Sockets {
     fn transfer(&self, plan: &Plan, cell: &Cell, rep: u32) -> Result<Transferred, String> {
-        let dumbbell = Dumbbell::new(&path(plan, cell, rep)).map_err(words)?;
+        let seed = plan.run_seed(rep);
+        let path = path(&plan.links[cell.link].in_run(seed), &plan.aqms[cell.aqm].value, false, seed);
+        let dumbbell = Dumbbell::new(&path).map_err(words)?;
         let (mut record, failure) = match plan.transport_of(cell).stack {
             Some(_) => quic::transfer(plan, cell, &dumbbell)?,
             None => tcp::transfer(plan, cell, &dumbbell)?,
@@ -33,13 +37,11 @@ impl Testbed for Sockets {
     }
 }
 
-/// What packets meet between the namespaces.
-fn path(plan: &Plan, cell: &Cell, rep: u32) -> router::Path {
-    let seed = plan.run_seed(rep);
-    let link = plan.links[cell.link].in_run(seed);
-    let (down, up) = link.hop(&plan.aqms[cell.aqm].value.config());
+/// What packets of IP meet on this link.
+pub(crate) fn path(link: &Link, aqm: &Aqm, decrement_ttl: bool, seed: u64) -> router::Path {
+    let (down, up) = link.hop(&aqm.config());
     let quick_start = link.routers.map(|routers| (routers.at(0), routers.bandwidth.unwrap_or(link.rate)));
-    router::Path { down, up, quick_start, seed }
+    router::Path { down, up, quick_start, advice: link.advising, decrement_ttl, seed }
 }
 
 /// An error in words, of those that keep this from working at all.

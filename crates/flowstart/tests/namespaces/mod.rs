@@ -1,5 +1,7 @@
 //! `flowstart router` between two network namespaces, which are gone when it is dropped.
 
+#![allow(dead_code, reason = "each test binary uses its part")]
+
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::os::fd::AsRawFd;
@@ -7,12 +9,13 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command as Program, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::thread;
+use std::sync::mpsc::{Receiver, TryRecvError};
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use nix::ifaddrs::getifaddrs;
 use nix::sched::{CloneFlags, setns};
-use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockType, sendto, socket};
+use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, recv, sendto, socket};
 use serde_json::Value;
 
 /// How many of them this process has made.
@@ -93,7 +96,7 @@ fn devices() -> [String; 2] {
 }
 
 /// Starts a router and waits until it says that it is there.
-fn started(mut program: Program, ports: &[String; 2], options: &[&str]) -> (Router, BufReader<ChildStdout>) {
+fn started(mut program: Program, ports: &[String; 2], options: &[&str]) -> (Router, BufReader<ChildStdout>, Value) {
     program.args(["router", "--json", "--port", &ports[0], "--port", &ports[1]]).args(options);
     let mut child = program.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut stdout = BufReader::new(child.stdout.take().unwrap());
@@ -102,13 +105,15 @@ fn started(mut program: Program, ports: &[String; 2], options: &[&str]) -> (Rout
     stdout.read_line(&mut line).unwrap();
     let said: Value = serde_json::from_str(&line).unwrap_or_else(|_| panic!("no router: {line}{}", router.stderr()));
     assert_eq!((&said["servers"], &said["clients"]), (&ports[0].as_str().into(), &ports[1].as_str().into()));
-    (router, stdout)
+    (router, stdout, said)
 }
 
 /// The two sides of a router.
 pub(crate) struct Sides {
     router: Router,
     stdout: BufReader<ChildStdout>,
+    /// What it said at the begin.
+    pub(crate) said: Value,
     _between: Option<Namespace>,
     namespaces: [Namespace; 2],
     devices: [String; 2],
@@ -134,12 +139,12 @@ impl Sides {
         let devices = devices();
         let program = Program::new(assert_cmd::cargo::cargo_bin("flowstart"));
         let ports = devices.each_ref().map(|device| format!("tun:{device}"));
-        let (router, stdout) = started(program, &ports, options);
+        let (router, stdout, said) = started(program, &ports, options);
         let namespaces = devices.each_ref().map(|device| Namespace::new(device));
         for device in &devices {
             ip(&["link", "set", device, "netns", device]);
         }
-        Self { router, stdout, _between: None, namespaces, devices }
+        Self { router, stdout, said, _between: None, namespaces, devices }
     }
 
     /// As [`Sides::new`], in a third namespace that has interfaces to both.
@@ -155,8 +160,8 @@ impl Sides {
         }
         let mut program = Program::new("ip");
         program.args(["netns", "exec", &ports[0]]).arg(assert_cmd::cargo::cargo_bin("flowstart"));
-        let (router, stdout) = started(program, &ports, options);
-        Self { router, stdout, _between: Some(between), namespaces, devices }.with_addresses()
+        let (router, stdout, said) = started(program, &ports, options);
+        Self { router, stdout, said, _between: Some(between), namespaces, devices }.with_addresses()
     }
 
     fn with_addresses(self) -> Self {
@@ -178,6 +183,49 @@ impl Sides {
     /// Does this on the side of clients.
     pub(crate) fn of_clients<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> T {
         within(&self.namespaces[1].0, work)
+    }
+
+    /// Our program, to be run with further arguments on the side of servers.
+    pub(crate) fn program_of_servers(&self) -> Program {
+        self.program_within(0)
+    }
+
+    /// The same on the side of clients.
+    pub(crate) fn program_of_clients(&self) -> Program {
+        self.program_within(1)
+    }
+
+    fn program_within(&self, side: usize) -> Program {
+        let mut program = Program::new("ip");
+        program.args(["netns", "exec", &self.namespaces[side].0]).arg(assert_cmd::cargo::cargo_bin("flowstart"));
+        program
+    }
+
+    /// Lets the router run before all other programs of this host (chrt(1)); whether the system does.
+    pub(crate) fn goes_first(&self) -> bool {
+        let id = self.router.0.id().to_string();
+        Program::new("chrt").args(["--fifo", "--pid", "10", &id]).output().is_ok_and(|told| told.status.success())
+    }
+
+    /// Packets that come to the side of clients or leave it, until nothing is said by the other end any more.
+    pub(crate) fn capture_of_clients(&self, until: Receiver<()>) -> JoinHandle<Vec<Vec<u8>>> {
+        let capturing = self.of_clients(|| {
+            let flags = SockFlag::SOCK_NONBLOCK;
+            socket(AddressFamily::Packet, SockType::Raw, flags, SockProtocol::EthAll).unwrap()
+        });
+        thread::spawn(move || {
+            let (mut packets, mut buffer) = (Vec::new(), vec![0; 1 << 16]);
+            loop {
+                let is_over = until.try_recv() == Err(TryRecvError::Disconnected);
+                while let Ok(length) = recv(capturing.as_raw_fd(), &mut buffer, MsgFlags::empty()) {
+                    packets.push(buffer[..length].to_vec());
+                }
+                if is_over {
+                    return packets;
+                }
+                thread::sleep(Duration::from_millis(1));
+            }
+        })
     }
 
     /// Sends these frames from the side of servers, as they are.

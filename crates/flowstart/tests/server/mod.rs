@@ -37,8 +37,12 @@ impl Server {
 
     /// Starts it by a program that takes its arguments.
     pub(crate) fn run(program: &mut Program, options: &[&str]) -> Self {
+        Self::run_at("127.0.0.1:0", program, options)
+    }
+
+    fn run_at(listen: &str, program: &mut Program, options: &[&str]) -> Self {
         let mut child = program
-            .args(["serve", "--listen", "127.0.0.1:0", "--metrics", "127.0.0.1:0", "--json"])
+            .args(["serve", "--listen", listen, "--metrics", "127.0.0.1:0", "--json"])
             .args(options)
             .stdout(Stdio::piped())
             .spawn()
@@ -53,6 +57,12 @@ impl Server {
 
     pub(crate) fn self_signed(options: &[&str]) -> Self {
         Self::start(&[&["--self-signed"], options].concat())
+    }
+
+    /// One that listens at this address.
+    pub(crate) fn self_signed_at(listen: &str, options: &[&str]) -> Self {
+        let mut program = Program::new(assert_cmd::cargo::cargo_bin("flowstart"));
+        Self::run_at(listen, program.stderr(Stdio::piped()), &[&["--self-signed"], options].concat())
     }
 
     pub(crate) fn get(&self, path: &str) -> Command {
@@ -150,10 +160,15 @@ pub(crate) struct Relay {
 impl Relay {
     /// `arguments` begin with the command.
     pub(crate) fn start(to: &str, arguments: &[&str]) -> Self {
+        Self::start_at("127.0.0.1:0", to, arguments)
+    }
+
+    /// As [`Relay::start`], at this address.
+    pub(crate) fn start_at(listen: &str, to: &str, arguments: &[&str]) -> Self {
         let to = to.strip_prefix("https://").unwrap_or(to);
         let mut child = Program::new(assert_cmd::cargo::cargo_bin("flowstart"))
             .args(arguments)
-            .args(["--listen", "127.0.0.1:0", "--to", to, "--json"])
+            .args(["--listen", listen, "--to", to, "--json"])
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();

@@ -1,14 +1,23 @@
 //! `flowstart router`.
 
+use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
 use flowstart_core::time::Duration;
 
 use crate::failure::Failure;
+use crate::quic::socket_address;
 
 #[cfg(target_os = "linux")]
 mod linux;
+#[cfg(target_os = "linux")]
+mod metrics;
+#[cfg(target_os = "linux")]
+mod packet_log;
+#[cfg(target_os = "linux")]
+mod units;
 #[cfg(target_os = "linux")]
 pub(super) use linux::{as_json, in_words};
 
@@ -26,8 +35,11 @@ Examples:
   ip link set servers up
   ip netns exec here ping 10.9.0.1
 
+  flowstart router --mahimahi lte.up lte.down --link rtt=50ms,buffer=100pkt \
+    --port tun:servers --port tun:clients
+
 The router is a wire between two interfaces that is as slow as a link of the lab: whatever comes in at one port leaves \
-at the other. It has no address and is no hop; give the two ends addresses of one network. What comes from the first \
+at the other. It has no address and, without --decrement-ttl, is no hop; give the two ends addresses of one network. What comes from the first \
 --port, the side of servers, crosses the link with its AQM; what comes from the second, that of clients, crosses the \
 way back (up_rate, up_buffer). Both are the links of compare and run, in real time; `flowstart list links` and `list \
 link-options` say what there is. Ports are two TUN devices or two interfaces that exist. tun:NAME makes a TUN device, \
@@ -37,25 +49,45 @@ whole are cut before the link. A packet counts with the length that its header o
 as with relay. An AQM that marks writes CE into packets whose transport understands ECN. Where flows have queues of \
 their own, a flow is one of addresses, protocol and ports. Packets that are neither IPv4 nor IPv6, frames with tags of \
 VLANs and what is malformed are counted and dropped. With quick_start=target, or another of these keys, the link to \
-clients has a router that approves rates in the option of Quick-Start (RFC 4782, IPv4), as in the lab. Hosts are the \
-real ones, so keys about hosts and hints are refused. SIGINT and SIGTERM end the router, which then says what it \
-counted. It takes Linux and root (CAP_NET_ADMIN, and CAP_NET_RAW for interfaces).")]
+clients has a router that approves rates in the option of Quick-Start (RFC 4782), as in the lab, and takes one from the \
+TTL or hop limit of packets with one. With scone=RATE the link to clients is also an element that advises this rate in \
+SCONE packets. Hosts are the real ones, so keys about hosts and hints are refused. SIGINT and SIGTERM end the router, \
+which then says what it counted. It takes Linux and root (CAP_NET_ADMIN, and CAP_NET_RAW for interfaces).
+
+On a busy host the router waits for other programs, and packets leave some milliseconds late, though in the order and \
+with the drops that the link says. `chrt --fifo 10 flowstart router ...` lets it run first. At the end it says how late \
+packets left, and --packet-log has the times of each.")]
 pub(crate) struct Arguments {
-    /// The link: a preset, a preset with keys, or keys (list links, list link-options).
-    #[arg(long)]
-    link: String,
+    /// The link: a preset, a preset with keys, or keys (list links, list link-options). With --mahimahi it is
+    /// rtt=1us,buffer=unlimited without this.
+    #[arg(long, required_unless_present = "recordings")]
+    link: Option<String>,
+    /// Recorded capacities as mm-link of Mahimahi takes them: from clients to servers first.
+    #[arg(long = "mahimahi", num_args = 2, value_names = ["UPLINK", "DOWNLINK"])]
+    recordings: Option<Vec<String>>,
     /// The queue discipline of the link to clients (list aqms).
     #[arg(long, default_value = "taildrop")]
     aqm: String,
     /// The side of servers first, that of clients second: tun:NAME, a TUN device that is made, or INTERFACE, twice.
     #[arg(long = "port", required = true, num_args = 1.., value_name = "PORT")]
     ports: Vec<String>,
+    /// Be a hop: take one from every TTL or hop limit. Packets that have no more are dropped and counted, without a
+    /// message of ICMP. Packets for hosts of one link pass as they are.
+    #[arg(long)]
+    decrement_ttl: bool,
     /// Seed of loss, jitter and of the queue's random numbers.
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// The ports and the counts as JSON, a line each.
     #[arg(long)]
     json: bool,
+    /// Answer /metrics (Prometheus) over HTTP/1.1 here; counts are up to a second old.
+    #[arg(long, value_name = "ADDRESS", value_parser = socket_address)]
+    metrics: Option<SocketAddr>,
+    /// Write a line of CSV for each packet into this file: its direction and bytes, when it arrived, when it was to
+    /// leave by the link (empty: it was dropped or lost), and when it had left, in nanoseconds.
+    #[arg(long, value_name = "FILE")]
+    packet_log: Option<PathBuf>,
     /// How often to say rate, queue, drops and marks since the last time, 100ms to 1h.
     #[arg(long, value_name = "TIME", value_parser = interval)]
     stats: Option<Duration>,

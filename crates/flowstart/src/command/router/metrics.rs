@@ -1,0 +1,120 @@
+//! What a router counts, for Prometheus.
+
+use std::fmt::{Display, Write};
+use std::net::{SocketAddr, TcpListener};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use flowstart_emu::router::{Direction, Told};
+use flowstart_serve::http1::{self, OPEN_METRICS, PLAIN};
+use http::{Method, StatusCode};
+
+use super::units::seconds;
+use crate::failure::Failure;
+
+/// The latest counts, which who asks for metrics gets.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Metrics(Arc<Mutex<Told>>);
+
+impl Metrics {
+    /// These are the counts from now on.
+    pub(super) fn set(&self, told: &Told) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = told.clone();
+    }
+
+    /// Answers at this address as long as the process lives; the address, with its port.
+    pub(super) fn listen(&self, address: SocketAddr) -> Result<SocketAddr, Failure> {
+        let unusable = |cause| Failure::Input(format!("--metrics {address}: {cause}"));
+        let listener = TcpListener::bind(address).map_err(unusable)?;
+        listener.set_nonblocking(true).map_err(unusable)?;
+        let bound = listener.local_addr().map_err(unusable)?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(unusable)?;
+        let told = self.clone();
+        thread::spawn(move || {
+            runtime.block_on(async move {
+                let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
+                http1::serve(listener, move |request, _| match (request.uri.path(), &request.method) {
+                    ("/metrics", &Method::GET) => (StatusCode::OK, OPEN_METRICS, told.text()),
+                    ("/metrics", _) => (StatusCode::METHOD_NOT_ALLOWED, PLAIN, "method not allowed\n".into()),
+                    _ => (StatusCode::NOT_FOUND, PLAIN, "use /metrics\n".into()),
+                })
+                .await;
+            });
+        });
+        Ok(bound)
+    }
+
+    fn text(&self) -> String {
+        text(&self.0.lock().unwrap_or_else(PoisonError::into_inner).clone())
+    }
+}
+
+/// What is counted of either direction: a name, what it is, and the count.
+type OfDirection = (&'static str, &'static str, fn(&Direction) -> u64);
+
+const COUNTERS: [OfDirection; 8] = [
+    ("departed_packets", "Packets that left the link's transmitter", |one| one.link.departed),
+    ("departed_bytes", "Bytes of these packets", |one| one.link.departed_bytes),
+    ("dropped_packets", "Packets that the queue or the policer dropped", |one| one.link.dropped),
+    ("lost_packets", "Packets that the link lost", |one| one.link.lost),
+    ("marked_packets", "Packets that got a mark of ECN", |one| one.marked),
+    ("expired_packets", "Packets dropped at the end of their TTL", |one| one.expired),
+    ("foreign_packets", "Packets dropped as neither IPv4 nor IPv6", |one| one.foreign),
+    ("malformed_packets", "Packets dropped as malformed", |one| one.malformed),
+];
+
+const GAUGES: [OfDirection; 2] = [
+    ("waiting_packets", "Packets that wait", |one| one.waiting.0 as u64),
+    ("waiting_bytes", "Bytes that wait", |one| one.waiting.1.get()),
+];
+
+/// The counts in the format of metrics.
+fn text(told: &Told) -> String {
+    let Told { quick_start: options, scone, late, .. } = told;
+    let mut text = String::new();
+    for (kind, all) in [("counter", &COUNTERS[..]), ("gauge", &GAUGES)] {
+        for (name, help, count) in all {
+            let of = |name: &str, direction| (format!("direction=\"{name}\""), count(direction));
+            metric(&mut text, name, kind, help, &[of("down", &told.down), of("up", &told.up)]);
+        }
+    }
+    let mut counter = |name, help, label: &str, values: &[(&str, u64)]| {
+        let values: Vec<_> = values.iter().map(|(value, count)| (format!("{label}=\"{value}\""), *count)).collect();
+        metric(&mut text, name, "counter", help, &values);
+    };
+    let kinds = [("request", options.requests), ("report", options.reports), ("malformed", options.malformed)];
+    counter("quick_start_options", "Options of Quick-Start", "kind", &kinds);
+    let actions = [
+        ("reduced", options.reduced),
+        ("denied", options.denied),
+        ("removed", options.removed),
+        ("expired", options.expired),
+    ];
+    counter("quick_start_actions", "What became of these options", "action", &actions);
+    let signals = [("passed", scone.seen - scone.lowered), ("lowered", scone.lowered), ("malformed", scone.malformed)];
+    counter("scone_packets", "SCONE packets", "result", &signals);
+    let others = [("refused", told.refused), ("unsent", told.unsent)];
+    counter("lost_here_packets", "Packets beyond the memory, and that the system did not take", "cause", &others);
+    metric(
+        &mut text,
+        "unlogged_packets",
+        "counter",
+        "Packets that the log leaves out",
+        &[(String::new(), told.unlogged)],
+    );
+    let quantiles = [("0.5", late.median), ("0.99", late.p99), ("1", late.largest)];
+    let quantiles = quantiles.map(|(share, late)| (format!("quantile=\"{share}\""), seconds(late)));
+    metric(&mut text, "left_late_seconds", "gauge", "How late packets left, since the begin", &quantiles);
+    text + "# EOF\n"
+}
+
+/// Writes a metric, with its labels before each value.
+fn metric(text: &mut String, name: &str, kind: &str, help: &str, values: &[(String, impl Display)]) {
+    // A string takes all that is written.
+    let _ = writeln!(text, "# HELP flowstart_router_{name} {help}.\n# TYPE flowstart_router_{name} {kind}");
+    let suffix = if kind == "counter" { "_total" } else { "" };
+    for (labels, value) in values {
+        let labels = if labels.is_empty() { String::new() } else { format!("{{{labels}}}") };
+        let _ = writeln!(text, "flowstart_router_{name}{suffix}{labels} {value}");
+    }
+}
