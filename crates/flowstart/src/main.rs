@@ -75,6 +75,8 @@ enum Command {
     Relay(command::relay::Arguments),
     /// Pass packets of IP through a link of the lab, in real time (Linux, root).
     Router(command::router::Arguments),
+    /// Give TCP of this host a startup scheme (Linux, root).
+    Tcp(command::tcp::Arguments),
     /// Pass UDP datagrams, and lower the rate that SCONE packets advise.
     #[cfg(target_os = "linux")]
     SconeElement(command::scone_element::Arguments),
@@ -110,6 +112,7 @@ fn main() -> ExitCode {
         #[cfg(target_os = "linux")]
         Command::Relay(arguments) => command::relay::main(arguments),
         Command::Router(arguments) => command::router::main(arguments),
+        Command::Tcp(arguments) => command::tcp::main(arguments),
         #[cfg(target_os = "linux")]
         Command::SconeElement(arguments) => command::scone_element::main(arguments),
         Command::Perf(arguments) => command::perf::main(arguments),

@@ -20,5 +20,6 @@ pub(crate) mod run;
 #[cfg(target_os = "linux")]
 pub(crate) mod scone_element;
 pub(crate) mod serve;
+pub(crate) mod tcp;
 pub(crate) mod trace;
 pub(crate) mod validate;
