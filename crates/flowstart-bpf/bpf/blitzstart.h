@@ -99,9 +99,11 @@ static __always_inline struct launch blitzstart_launch(struct blitzstart *it, co
 #define blitzstart_on_sent(it, position, in_flight) ((void)(it), (void)(position), (void)(in_flight))
 #define blitzstart_on_ack(it, config, ack, cwnd) ((void)(it), (void)(config), slow_start_on_ack(ack, cwnd))
 #define blitzstart_on_retransmission(it, position, bytes) ((void)(it), (void)(position), (void)(bytes))
-#define blitzstart_on_congestion(it, is_loss, in_launch, reduced) \
-	((void)(it), (void)(in_launch), slow_start_on_congestion(is_loss, reduced))
+#define blitzstart_on_congestion(it, loss, reduced) \
+	((void)(it), slow_start_on_congestion(loss, reduced))
 #define blitzstart_on_undo(it) ((void)(it))
-#define blitzstart_on_recovered(it) ((void)(it), exits(0, EXIT_LOSS))
+#define blitzstart_on_recovered(it, cwnd) ((void)(it), exits(cwnd, EXIT_LOSS))
+#define blitzstart_on_time(it, now, cwnd) ((void)(it), (void)(now), (cwnd))
+#define blitzstart_on_ack_in_recovery(it, bytes) ((void)(it), (void)(bytes))
 
 #endif

@@ -152,9 +152,11 @@ static __always_inline struct step hystart_plus_plus_on_ack(struct hystart_plus_
 #define hystart_plus_plus_has_in_launch(it, position) ((void)(it), (void)(position), false)
 #define hystart_plus_plus_on_sent(it, position, in_flight) ((void)(it), (void)(position), (void)(in_flight))
 #define hystart_plus_plus_on_retransmission(it, position, bytes) ((void)(it), (void)(position), (void)(bytes))
-#define hystart_plus_plus_on_congestion(it, is_loss, in_launch, reduced) \
-	((void)(it), (void)(in_launch), slow_start_on_congestion(is_loss, reduced))
+#define hystart_plus_plus_on_congestion(it, loss, reduced) \
+	((void)(it), slow_start_on_congestion(loss, reduced))
 #define hystart_plus_plus_on_undo(it) ((void)(it))
-#define hystart_plus_plus_on_recovered(it) ((void)(it), exits(0, EXIT_LOSS))
+#define hystart_plus_plus_on_recovered(it, cwnd) ((void)(it), exits(cwnd, EXIT_LOSS))
+#define hystart_plus_plus_on_time(it, now, cwnd) ((void)(it), (void)(now), (cwnd))
+#define hystart_plus_plus_on_ack_in_recovery(it, bytes) ((void)(it), (void)(bytes))
 
 #endif

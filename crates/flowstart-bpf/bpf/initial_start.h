@@ -85,9 +85,11 @@ static __always_inline struct step initial_start_on_ack(struct initial_start *it
 #define initial_start_has_in_launch(it, position) ((void)(it), (void)(position), false)
 #define initial_start_on_sent(it, position, in_flight) ((void)(it), (void)(position), (void)(in_flight))
 #define initial_start_on_retransmission(it, position, bytes) ((void)(it), (void)(position), (void)(bytes))
-#define initial_start_on_congestion(it, is_loss, in_launch, reduced) \
-	((void)(in_launch), (it)->rate = 0, slow_start_on_congestion(is_loss, reduced))
+#define initial_start_on_congestion(it, loss, reduced) \
+	((it)->rate = 0, slow_start_on_congestion(loss, reduced))
 #define initial_start_on_undo(it) ((void)(it))
-#define initial_start_on_recovered(it) ((void)(it), exits(0, EXIT_LOSS))
+#define initial_start_on_recovered(it, cwnd) ((void)(it), exits(cwnd, EXIT_LOSS))
+#define initial_start_on_time(it, now, cwnd) ((void)(it), (void)(now), (cwnd))
+#define initial_start_on_ack_in_recovery(it, bytes) ((void)(it), (void)(bytes))
 
 #endif

@@ -82,9 +82,11 @@ static __always_inline u64 jump_start_send_buffer(const struct jump_start_config
 #define jump_start_on_ack(it, config, ack, cwnd) ((void)(config), launched_window_on_ack(&(it)->window, ack, cwnd))
 #define jump_start_on_retransmission(it, position, bytes) \
 	launched_window_on_retransmission(&(it)->window, position, bytes)
-#define jump_start_on_congestion(it, is_loss, in_launch, reduced) \
-	launched_window_on_congestion(&(it)->window, is_loss, in_launch, reduced)
+#define jump_start_on_congestion(it, loss, reduced) \
+	launched_window_on_congestion(&(it)->window, loss, reduced)
 #define jump_start_on_undo(it) launched_window_on_undo(&(it)->window)
-#define jump_start_on_recovered(it) launched_window_on_recovered(&(it)->window)
+#define jump_start_on_recovered(it, cwnd) ((void)(cwnd), launched_window_on_recovered(&(it)->window))
+#define jump_start_on_time(it, now, cwnd) ((void)(it), (void)(now), (cwnd))
+#define jump_start_on_ack_in_recovery(it, bytes) ((void)(it), (void)(bytes))
 
 #endif

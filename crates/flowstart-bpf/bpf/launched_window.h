@@ -103,15 +103,12 @@ static __always_inline void launched_window_on_retransmission(struct launched_wi
 		it->retransmitted += bytes;
 }
 
-/*
- * A congestion event; `is_loss` says that packets were lost and not only marked, `in_launch` whether some of these
- * are of the launched window. `reduced` is what congestion avoidance would make of the window.
- */
-static __always_inline struct step launched_window_on_congestion(struct launched_window *it, bool is_loss,
-								 bool in_launch, u64 reduced)
+/* A congestion event. `reduced` is what congestion avoidance would make of the window. */
+static __always_inline struct step launched_window_on_congestion(struct launched_window *it, const struct loss *loss,
+								 u64 reduced)
 {
-	if (it->state == WINDOW_SLOW_START || (is_loss && !in_launch))
-		return exits(reduced, is_loss ? EXIT_LOSS : EXIT_ECN);
+	if (it->state == WINDOW_SLOW_START || (loss->bytes && !loss->in_launch))
+		return exits(reduced, loss->bytes ? EXIT_LOSS : EXIT_ECN);
 	it->state = WINDOW_RECOVERING;
 	/* Data that has not left yet is not part of D. */
 	if (!it->has_end) {

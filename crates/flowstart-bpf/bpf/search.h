@@ -177,9 +177,11 @@ static __always_inline struct step search_on_ack(struct search *it, const struct
 #define search_launched(it) ((void)(it), 0)
 #define search_has_in_launch(it, position) ((void)(it), (void)(position), false)
 #define search_on_retransmission(it, position, bytes) ((void)(it), (void)(position), (void)(bytes))
-#define search_on_congestion(it, is_loss, in_launch, reduced) \
-	((void)(it), (void)(in_launch), slow_start_on_congestion(is_loss, reduced))
+#define search_on_congestion(it, loss, reduced) \
+	((void)(it), slow_start_on_congestion(loss, reduced))
 #define search_on_undo(it) ((void)(it))
-#define search_on_recovered(it) ((void)(it), exits(0, EXIT_LOSS))
+#define search_on_recovered(it, cwnd) ((void)(it), exits(cwnd, EXIT_LOSS))
+#define search_on_time(it, now, cwnd) ((void)(it), (void)(now), (cwnd))
+#define search_on_ack_in_recovery(it, bytes) ((void)(it), (void)(bytes))
 
 #endif

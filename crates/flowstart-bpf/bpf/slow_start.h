@@ -13,9 +13,9 @@ static __always_inline struct step slow_start_on_ack(const struct ack *ack, u64 
 	return goes_on(slow_start_growth(cwnd, ack));
 }
 
-static __always_inline struct step slow_start_on_congestion(bool is_loss, u64 reduced)
+static __always_inline struct step slow_start_on_congestion(const struct loss *loss, u64 reduced)
 {
-	return exits(reduced, is_loss ? EXIT_LOSS : EXIT_ECN);
+	return exits(reduced, loss->bytes ? EXIT_LOSS : EXIT_ECN);
 }
 
 #endif

@@ -44,7 +44,9 @@ struct connection {
 	/* The scheme's window, and the packets that were made of it. */
 	u64 cwnd;
 	u32 packets;
+	/* The RTT that the next acknowledgement tells, and the latest one. */
 	u32 rtt;
+	u32 latest_rtt;
 	u64 retransmitted;
 	/* The window of the launch. */
 	u64 launched;
@@ -162,11 +164,13 @@ static __always_inline void sense(struct sock *sk, struct connection *it, struct
 	path->receive_window = tp->snd_wnd;
 	path->hint_rate = 0;
 	path->saved_rtt = 0;
+	path->saved_age = 0;
 	path->segment = tp->mss_cache;
 	path->initial_window = (u64)tp->snd_cwnd * tp->mss_cache;
 	if (hint) {
 		path->hint_rate = hint->rate;
 		path->saved_rtt = hint->rtt;
+		path->saved_age = (bpf_ktime_get_ns() - hint->given) / 1000;
 		if (hint->rtt && (hint->rtt < path->min_rtt || !path->min_rtt))
 			path->min_rtt = hint->rtt;
 	}
@@ -277,7 +281,12 @@ u32 BPF_PROG(startup_min_tso_segs, struct sock *sk)
 		if (tp->write_seq != tp->snd_nxt)
 			launch(sk, it);
 	} else if (it->phase == STARTING) {
+		u64 cwnd, before = window_of(tp, it);
+
 		catch_up(tp, it);
+		cwnd = SCHEME(on_time)(&it->scheme, bpf_ktime_get_ns(), before);
+		if (cwnd != before)
+			set_window(tp, it, cwnd);
 		if (!it->acknowledged) {
 			struct SCHEME(config) parameters = settings.config;
 			struct path path;
@@ -289,9 +298,12 @@ u32 BPF_PROG(startup_min_tso_segs, struct sock *sk)
 			}
 		}
 	}
-	if (it->paced) {
+	if (it->paced || it->phase == STARTING) {
 		u64 rate = SCHEME(pacing_rate)(&it->scheme);
 
+		/* A scheme may launch after the initial window. */
+		if (rate)
+			it->paced = true;
 		pace(sk, it, rate || is_leaving(tp, it), rate);
 	}
 	return MIN_TSO_SEGMENTS;
@@ -325,6 +337,7 @@ u32 BPF_PROG(startup_ssthresh, struct sock *sk)
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct connection *it = connection_of(sk);
 	u32 reduced = continues_with_reno ? tcp_reno_ssthresh(sk) : cubictcp_recalc_ssthresh(sk);
+	struct loss loss;
 	struct step step;
 
 	if (!it)
@@ -334,15 +347,16 @@ u32 BPF_PROG(startup_ssthresh, struct sock *sk)
 		return reduced;
 	catch_up(tp, it);
 	/* What is lost first is the oldest data. */
-	step = SCHEME(on_congestion)(&it->scheme, tp->lost_out > 0,
-				     SCHEME(has_in_launch)(&it->scheme, tp->snd_una),
-				     (u64)reduced * tp->mss_cache);
+	loss.bytes = (u64)tp->lost_out * tp->mss_cache;
+	loss.position = tp->snd_una + (u32)loss.bytes;
+	loss.in_launch = SCHEME(has_in_launch)(&it->scheme, tp->snd_una);
+	step = SCHEME(on_congestion)(&it->scheme, &loss, (u64)reduced * tp->mss_cache);
 	if (step.reason != GOES_ON) {
 		end_startup(sk, it, step.reason);
 		return reduced;
 	}
 	it->phase = RECOVERING;
-	return reduced;
+	return in_segments(step.cwnd, tp->mss_cache);
 }
 
 SEC("struct_ops")
@@ -357,17 +371,21 @@ void BPF_PROG(startup_cong_avoid, struct sock *sk, u32 ack, u32 acked)
 			.now = bpf_ktime_get_ns(),
 			.bytes = (u64)acked * tp->mss_cache,
 			.rtt = it->rtt,
+			.latest_rtt = it->latest_rtt,
+			.in_flight = bytes_in_flight(tp),
 			.position = tp->snd_una,
 			.highest_sent = tp->snd_nxt,
 			.segment = tp->mss_cache,
 			.in_use = is_cwnd_limited(tp),
 		};
 		struct step step;
+		u64 cwnd;
 
 		catch_up(tp, it);
 		it->acknowledged = true;
 		it->rtt = 0;
-		step = SCHEME(on_ack)(&it->scheme, &parameters, &seen, window_of(tp, it));
+		cwnd = SCHEME(on_time)(&it->scheme, seen.now, window_of(tp, it));
+		step = SCHEME(on_ack)(&it->scheme, &parameters, &seen, cwnd);
 		obey(sk, it, &step);
 		return;
 	}
@@ -389,7 +407,9 @@ void BPF_PROG(startup_pkts_acked, struct sock *sk, const struct ack_sample *samp
 
 	if (it && (it->phase == STARTING || it->phase == RECOVERING)) {
 		if (sample->rtt_us > 0)
-			it->rtt = sample->rtt_us;
+			it->rtt = it->latest_rtt = sample->rtt_us;
+		if (it->phase == RECOVERING)
+			SCHEME(on_ack_in_recovery)(&it->scheme, (u64)sample->pkts_acked * tp->mss_cache);
 		if (continues_with_reno)
 			return;
 		/* CUBIC wants to know the RTT. Its HyStart only looks at flows below ssthresh. */
@@ -426,7 +446,7 @@ void BPF_PROG(startup_cwnd_event, struct sock *sk, enum tcp_ca_event event)
 		struct step step;
 
 		catch_up(tp, it);
-		step = SCHEME(on_recovered)(&it->scheme);
+		step = SCHEME(on_recovered)(&it->scheme, window_of(tp, it));
 		obey(sk, it, &step);
 	}
 }

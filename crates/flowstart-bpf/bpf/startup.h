@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * What a startup scheme gets and decides. A scheme is the functions NAME_launch, NAME_on_sent, NAME_on_ack,
+ * What a startup scheme gets and decides. A scheme is the functions NAME_launch, NAME_on_sent, NAME_on_time, NAME_on_ack, NAME_on_ack_in_recovery,
  * NAME_on_retransmission, NAME_on_congestion, NAME_on_undo and NAME_on_recovered over a struct NAME, with its
  * parameters in a struct NAME_config, as the trait `Startup` of flowstart-core has them. Bytes are bytes, times
  * microseconds, rates bytes per second; 0 is unknown.
@@ -20,6 +20,7 @@ struct path {
 	/* A hint for the destination: bandwidth, and the RTT that an earlier connection saw. */
 	u64 hint_rate;
 	u64 saved_rtt;
+	u64 saved_age;
 	u64 segment;
 	u64 initial_window;
 };
@@ -44,6 +45,9 @@ struct ack {
 	u64 bytes;
 	/* 0: no sample. */
 	u64 rtt;
+	u64 latest_rtt;
+	/* Bytes in flight after it. */
+	u64 in_flight;
 	/* All bytes before this have arrived. */
 	u32 position;
 	/* All bytes before this have been sent. */
@@ -51,6 +55,16 @@ struct ack {
 	u64 segment;
 	/* Whether the sender was using its window. */
 	bool in_use;
+};
+
+/* Packets were lost, or marked. */
+struct loss {
+	/* 0: only marked. */
+	u64 bytes;
+	/* Highest position of them. */
+	u32 position;
+	/* Whether some of them are of the launched window. */
+	bool in_launch;
 };
 
 /* Why startup ended, or that it goes on. */
@@ -65,6 +79,7 @@ enum reason {
 	EXIT_TIMEOUT,
 	EXIT_IDLE,
 	EXIT_SSTHRESH,
+	EXIT_PATH_CHANGED,
 	REASONS,
 };
 

@@ -20,7 +20,8 @@ struct hint {
 	u64 rate;
 	/* Microseconds; 0: not known. */
 	u64 rtt;
-	/* On the clock of bpf_ktime_get_ns; 0: does not expire. */
+	/* On the clock of bpf_ktime_get_ns: when it was given, and until when it holds; 0: it does not expire. */
+	u64 given;
 	u64 expires;
 };
 

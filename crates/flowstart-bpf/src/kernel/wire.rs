@@ -5,8 +5,8 @@ use std::net::{IpAddr, Ipv6Addr};
 use crate::hint::{ADDRESS, Hint, as_ipv6};
 
 /// Names of `enum reason`, from 1: those of results.
-pub(super) const REASONS: [&str; 9] =
-    ["launch", "loss", "ecn", "delay", "chokepoint", "validated", "timeout", "idle", "ssthresh"];
+pub(super) const REASONS: [&str; 10] =
+    ["launch", "loss", "ecn", "delay", "chokepoint", "validated", "timeout", "idle", "ssthresh", "path-changed"];
 
 /// Reads integers one after the other.
 pub(super) struct Fields<'a>(&'a [u8]);
@@ -40,11 +40,11 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// `struct destination` and `struct hint`. `expires` is on the kernel's monotonic clock; 0: never.
-pub(super) fn hint(hint: &Hint, expires: u64) -> (Vec<u8>, Vec<u8>) {
+/// `struct destination` and `struct hint`. `given` and `expires` are on the kernel's monotonic clock; 0: never.
+pub(super) fn hint(hint: &Hint, given: u64, expires: u64) -> (Vec<u8>, Vec<u8>) {
     let (length, address) = as_ipv6(hint.destinations);
     let rtt = hint.rtt.map_or(0, |rtt| rtt.as_nanos() / 1000);
     let rate = hint.rate.bits_per_sec() / 8;
-    let value = [rate.to_ne_bytes(), rtt.to_ne_bytes(), expires.to_ne_bytes()].concat();
+    let value = [rate, rtt, given, expires].map(u64::to_ne_bytes).concat();
     ([&length.to_ne_bytes()[..], &address].concat(), value)
 }

@@ -22,6 +22,7 @@ pub struct Port {
 /// All of them, in alphabetical order.
 pub const PORTS: &[Port] = &[
     Port { scheme: "blitzstart", kernel_name: "fs_blitzstart", needs: Some("a hint for the destination") },
+    Port { scheme: "careful-resume", kernel_name: "fs_careful", needs: Some("a hint for the destination with an RTT") },
     Port { scheme: "hystart-plus-plus", kernel_name: "fs_hystartpp", needs: None },
     Port { scheme: "initial-start", kernel_name: "fs_initialstart", needs: None },
     Port { scheme: "jump-start", kernel_name: "fs_jump_start", needs: None },

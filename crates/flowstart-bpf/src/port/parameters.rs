@@ -1,7 +1,7 @@
 //! The parameters of each scheme, in the order of `struct NAME_config`.
 
 use flowstart_core::startup::{
-    StartupConfig, blitzstart, hystart_plus_plus, initial_start, jump_start, more_start, search,
+    StartupConfig, blitzstart, careful_resume, hystart_plus_plus, initial_start, jump_start, more_start, search,
 };
 use flowstart_core::units::Rate;
 
@@ -12,6 +12,7 @@ use super::layout::Layout;
 pub(super) fn write(config: &StartupConfig, to: &mut Layout) -> Result<bool, PortError> {
     match config {
         StartupConfig::Blitzstart(config) => blitzstart(config, to),
+        StartupConfig::CarefulResume(config) => careful_resume(config, to),
         StartupConfig::HystartPlusPlus(config) => hystart_plus_plus(config, to),
         StartupConfig::InitialStart(config) => initial_start(config, to),
         StartupConfig::JumpStart(config) => jump_start(config, to),
@@ -46,6 +47,19 @@ fn blitzstart(config: &blitzstart::Config, to: &mut Layout) -> Result<bool, Port
     });
     to.switch(config.pacing);
     to.switch(config.pacing_rtt == blitzstart::PacingRtt::Launch);
+    Ok(true)
+}
+
+fn careful_resume(config: &careful_resume::Config, to: &mut Layout) -> Result<bool, PortError> {
+    let careful_resume::Config { iw, factor, jump, max_jump, lifetime, min_saved, pacing, beta } = config;
+    to.limit(*max_jump);
+    to.time(*lifetime);
+    to.factor(*factor);
+    to.factor(*jump);
+    to.factor(*min_saved);
+    to.factor(*beta);
+    to.number(iw.unwrap_or(0));
+    to.switch(*pacing);
     Ok(true)
 }
 

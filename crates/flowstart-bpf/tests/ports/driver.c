@@ -47,11 +47,12 @@ int main(int count, char **arguments)
 		struct path path;
 		struct ack ack;
 		u64 bytes;
-		unsigned position, in_use, is_loss, in_launch;
+		unsigned position, in_use, in_launch;
+		struct loss loss;
 
-		if (sscanf(line, "launch %llu %llu %llu %llu %llu %llu %llu %llu %u", &path.handshake_rtt, &path.min_rtt,
-			   &path.bytes_waiting, &path.receive_window, &path.hint_rate, &path.saved_rtt, &path.segment,
-			   &path.initial_window, &position) == 9) {
+		if (sscanf(line, "launch %llu %llu %llu %llu %llu %llu %llu %llu %llu %u", &path.handshake_rtt, &path.min_rtt,
+			   &path.bytes_waiting, &path.receive_window, &path.hint_rate, &path.saved_rtt,
+			   &path.saved_age, &path.segment, &path.initial_window, &position) == 10) {
 			struct launch launch = SCHEME(launch)(&scheme, &config, &path, position);
 
 			cwnd = launch.cwnd;
@@ -60,16 +61,21 @@ int main(int count, char **arguments)
 				return 0;
 		} else if (sscanf(line, "sent %u %llu", &position, &bytes) == 2) {
 			SCHEME(on_sent)(&scheme, position, bytes);
-		} else if (sscanf(line, "ack %llu %llu %llu %u %u %llu %u", &ack.now, &ack.bytes, &ack.rtt,
-				  &ack.position, &ack.highest_sent, &ack.segment, &in_use) == 7) {
+		} else if (sscanf(line, "ack %llu %llu %llu %llu %llu %u %u %llu %u", &ack.now, &ack.bytes, &ack.rtt,
+				  &ack.latest_rtt, &ack.in_flight, &ack.position, &ack.highest_sent, &ack.segment,
+				  &in_use) == 9) {
 			ack.in_use = in_use;
 			decided(SCHEME(on_ack)(&scheme, &config, &ack, cwnd));
 		} else if (sscanf(line, "again %u %llu", &position, &bytes) == 2) {
 			SCHEME(on_retransmission)(&scheme, position, bytes);
-		} else if (sscanf(line, "congestion %u %u %llu", &is_loss, &in_launch, &bytes) == 3) {
-			decided(SCHEME(on_congestion)(&scheme, is_loss, in_launch, bytes));
+		} else if (sscanf(line, "congestion %llu %u %u %llu", &loss.bytes, &loss.position, &in_launch,
+				  &bytes) == 4) {
+			loss.in_launch = in_launch;
+			decided(SCHEME(on_congestion)(&scheme, &loss, bytes));
+		} else if (sscanf(line, "time %llu", &bytes) == 1) {
+			decided(goes_on(SCHEME(on_time)(&scheme, bytes, cwnd)));
 		} else if (!strcmp(line, "recovered\n")) {
-			decided(SCHEME(on_recovered)(&scheme));
+			decided(SCHEME(on_recovered)(&scheme, cwnd));
 		} else {
 			fprintf(stderr, "not understood: %s", line);
 			return 1;
