@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::net::IpAddr;
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 use flowstart_core::time::Duration;
@@ -20,6 +21,17 @@ pub struct Hint {
     pub rate: Rate,
     /// The smallest RTT that earlier connections saw.
     pub rtt: Option<Duration>,
+    /// How old this knowledge is.
+    pub age: Duration,
+    /// The age from which on it is not used; `None`: it always is.
+    pub lifetime: Option<Duration>,
+}
+
+impl Hint {
+    /// Rates that a hint may have.
+    pub const RATES: RangeInclusive<Rate> = Rate::from_bits_per_sec(1000)..=Rate::from_mbit(10_000_000);
+    /// RTTs that a hint may have.
+    pub const RTTS: RangeInclusive<Duration> = Duration::from_micros(1)..=Duration::from_millis(10_000);
 }
 
 /// Why a hint cannot be read.
@@ -46,14 +58,14 @@ impl FromStr for Hint {
         };
         let (rate, rtt) = known.split_once(',').map_or((known, None), |(rate, rtt)| (rate, Some(rtt)));
         let rate: Rate = rate.parse().map_err(|error| refused(format!("{error}")))?;
-        if !(Rate::from_bits_per_sec(1000)..=Rate::from_mbit(10_000_000)).contains(&rate) {
+        if !Self::RATES.contains(&rate) {
             return Err(refused(format!("{rate}: allowed is 1kbit to 10000gbit")));
         }
         let rtt = rtt.map(str::parse::<Duration>).transpose().map_err(|error| refused(format!("{error}")))?;
-        if rtt.is_some_and(|rtt| rtt < Duration::from_micros(1) || rtt > Duration::from_millis(10_000)) {
+        if rtt.is_some_and(|rtt| !Self::RTTS.contains(&rtt)) {
             return Err(refused("an RTT is 1us to 10s".into()));
         }
-        Ok(Self { destinations, rate, rtt })
+        Ok(Self { destinations, rate, rtt, age: Duration::ZERO, lifetime: None })
     }
 }
 

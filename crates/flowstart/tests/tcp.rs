@@ -198,6 +198,36 @@ fn blitzstart_launches_the_hint_of_the_longest_prefix() {
 }
 
 #[test]
+fn hints_count_for_ipv6_too() {
+    let Some(_alone) = alone() else { return };
+    let scheme = Loaded::new("blitzstart", "blitzstart", &["--hint", "fd09::/64=16mbit"]);
+    let follower = Follower::new();
+    let sides = Sides::new(&["--link", "rate=200mbit,rtt=100ms,buffer=1000pkt"]);
+    assert_eq!(get(&sides, &Server::at(&sides, "[fd09::1]:0", "fs_blitzstart", 300_000)).1, 300_000);
+    scheme.wait_until_no_connection_is_open();
+    let events = follower.end();
+    assert_eq!((&events[0]["event"], events.len()), (&"launch".into(), 2), "{events:?}");
+    assert!(events[0]["destination"].as_str().unwrap().starts_with("[fd09::2]:"), "{events:?}");
+}
+
+#[test]
+fn what_a_server_has_saved_becomes_hints() {
+    let Some(_alone) = alone() else { return };
+    let folder = tempfile::TempDir::new().unwrap();
+    let store = folder.path().join("paths.redb");
+    let store = store.to_str().unwrap();
+    let mut record = Command::cargo_bin("flowstart").unwrap();
+    record.args(["oracle", "record", "--store", store, "10.9.0.2", "--rate", "16mbit", "--rtt", "100ms"]);
+    record.args(["--cwnd", "200KB"]).assert().success();
+    tcp(&["load", "jump-start", "--path-store", store]).assert().code(2).stderr(contains("uses no hints"));
+    tcp(&["load", "blitzstart", "--path-store", "none"]).assert().code(2).stderr(contains("there is no such file"));
+    let scheme = Loaded::new("blitzstart", "blitzstart", &["--path-store", store, "--hint", "10.8.0.0/16=1mbit"]);
+    assert_eq!(scheme.status()["hints"], 2);
+    let flight = first_flight(&packets_of(&scheme, "fs_blitzstart"));
+    assert!((180_000..=230_000).contains(&payload(&flight)), "{} bytes", payload(&flight));
+}
+
+#[test]
 fn what_needs_a_hint_and_has_none_is_cubic_and_is_counted() {
     let Some(_alone) = alone() else { return };
     for (scheme, kernel_name) in [("blitzstart", "fs_blitzstart"), ("more-start", "fs_more_start")] {

@@ -5,19 +5,16 @@ use nix::time::{ClockId, clock_gettime};
 
 use super::{KernelError, wire};
 use crate::hint::Hint;
-use flowstart_core::time::Duration;
 
-/// Puts hints into a map. They expire after `lifetime`, if there is one.
-pub(super) fn write(
-    map: &impl MapCore,
-    scheme: &'static str,
-    hints: &[Hint],
-    lifetime: Option<Duration>,
-) -> Result<(), KernelError> {
+/// Puts hints into a map; later ones replace earlier ones for the same destinations.
+pub(super) fn write(map: &impl MapCore, scheme: &'static str, hints: &[Hint]) -> Result<(), KernelError> {
     let now = monotonic_now();
-    let expires = lifetime.map_or(0, |lifetime| now.saturating_add(lifetime.as_nanos()));
     for hint in hints {
-        let (key, value) = wire::hint(hint, now, expires);
+        // This clock may have begun after the hint was learned.
+        let given = now.saturating_sub(hint.age.as_nanos());
+        let left = hint.lifetime.map(|lifetime| lifetime.saturating_sub(hint.age).as_nanos());
+        let expires = left.map_or(0, |left| now.saturating_add(left).max(1));
+        let (key, value) = wire::hint(hint, given, expires);
         map.update(&key, &value, MapFlags::ANY)
             .map_err(|error| KernelError::Refused { scheme, told: format!("the hint {hint}: {error}") })?;
     }

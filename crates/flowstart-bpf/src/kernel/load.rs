@@ -2,7 +2,6 @@
 
 use std::cell::RefCell;
 
-use flowstart_core::time::Duration;
 use libbpf_rs::{MapCore, Object, ObjectBuilder, PrintLevel, set_print};
 
 use super::{KernelError, available, hints, permission, pins};
@@ -28,17 +27,12 @@ pub enum Continuation {
     Reno,
 }
 
-/// Loads a scheme, which stays until [`unload`](super::unload()). Hints expire after `lifetime`, if there is one.
+/// Loads a scheme, which stays until [`unload`](super::unload()).
 ///
 /// # Errors
 ///
 /// What this host or kernel cannot do. Nothing is then left behind.
-pub fn load(
-    ported: &Ported,
-    continuation: Continuation,
-    hints: &[Hint],
-    lifetime: Option<Duration>,
-) -> Result<(), KernelError> {
+pub fn load(ported: &Ported, continuation: Continuation, hints: &[Hint]) -> Result<(), KernelError> {
     let port = ported.port;
     permission::check()?;
     if pins::is_loaded(port)? {
@@ -49,7 +43,7 @@ pub fn load(
     }
     let mut object = in_kernel(port, &settings(ported, continuation))?;
     for map in object.maps().filter(|map| map.name() == "hints") {
-        hints::write(&map, port.scheme, hints, lifetime)?;
+        hints::write(&map, port.scheme, hints)?;
     }
     pins::make_folder(port)?;
     pin(port, &mut object).inspect_err(|_| pins::remove_folder(port))

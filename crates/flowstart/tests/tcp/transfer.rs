@@ -23,9 +23,13 @@ pub(crate) fn open_receive_window(sides: &Sides) {
 
 /// A socket of the servers' side that listens with a congestion control.
 pub(crate) fn listener(sides: &Sides, congestion_control: &str) -> (TcpListener, SocketAddr) {
+    listener_at(sides, "10.9.0.1:0", congestion_control)
+}
+
+fn listener_at(sides: &Sides, address: &'static str, congestion_control: &str) -> (TcpListener, SocketAddr) {
     let name = congestion_control.to_owned();
     let listener = sides.of_servers(move || {
-        let listener = TcpListener::bind("10.9.0.1:0").unwrap();
+        let listener = TcpListener::bind(address).unwrap();
         setsockopt(&listener, TcpCongestion, &name.into()).unwrap();
         listener
     });
@@ -42,7 +46,11 @@ pub(crate) struct Server {
 
 impl Server {
     pub(crate) fn new(sides: &Sides, congestion_control: &str, size: usize) -> Self {
-        let (listener, address) = listener(sides, congestion_control);
+        Self::at(sides, "10.9.0.1:0", congestion_control, size)
+    }
+
+    pub(crate) fn at(sides: &Sides, address: &'static str, congestion_control: &str, size: usize) -> Self {
+        let (listener, address) = listener_at(sides, address, congestion_control);
         let stop = Arc::new(AtomicBool::new(false));
         let ends = stop.clone();
         listener.set_nonblocking(true).unwrap();

@@ -20,13 +20,14 @@ pub(super) fn load(arguments: &Load, ported: &Ported) -> Result<(), Failure> {
         Continuation::Cubic => kernel::Continuation::Cubic,
         Continuation::Reno => kernel::Continuation::Reno,
     };
-    kernel::load(ported, continuation, &arguments.hints, arguments.hint_lifetime).map_err(|error| failure(&error))?;
+    let hints = arguments.all_hints()?;
+    kernel::load(ported, continuation, &hints).map_err(|error| failure(&error))?;
     let Port { scheme, kernel_name, .. } = ported.port;
-    if ported.uses_hints && arguments.hints.is_empty() {
+    if ported.uses_hints && hints.is_empty() {
         note!("note: without --hint {scheme} knows nothing of any destination");
     }
     print(&if arguments.form.json {
-        format!("{}\n", json!({ "scheme": scheme, "kernel_name": kernel_name, "hints": arguments.hints.len() }))
+        format!("{}\n", json!({ "scheme": scheme, "kernel_name": kernel_name, "hints": hints.len() }))
     } else {
         format!(
             "loaded {scheme} as {kernel_name}; sysctl net.ipv4.tcp_congestion_control={kernel_name} makes it the default\n"

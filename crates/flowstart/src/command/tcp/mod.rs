@@ -1,5 +1,6 @@
 //! `flowstart tcp`.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand, ValueEnum};
@@ -15,6 +16,7 @@ use crate::output::print;
 
 #[cfg(all(target_os = "linux", feature = "tcp"))]
 mod kernel;
+mod path_store;
 
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
@@ -67,7 +69,12 @@ struct Load {
     /// 192.0.2.0/24=25mbit,40ms. The longest prefix counts.
     #[arg(long = "hint", value_name = "HINT", num_args = 1..)]
     hints: Vec<Hint>,
-    /// How long hints are believed, 1s to 31536000s. Default: until the scheme is unloaded.
+    /// A path store, as of serve --path-store and oracle: its prefixes become hints, with the age they have. A --hint
+    /// for the same prefix counts instead.
+    #[arg(long, value_name = "FILE")]
+    path_store: Option<PathBuf>,
+    /// How long hints are believed, 1s to 31536000s. Default: one hour for those of a path store, and always for
+    /// others.
     #[arg(long, value_name = "TIME", value_parser = lifetime)]
     hint_lifetime: Option<Duration>,
     #[command(flatten)]
@@ -116,11 +123,29 @@ impl Load {
         let base = StartupConfig::SlowStart(slow_start::Config::default());
         let config = spec::scheme("SCHEME", &self.scheme, &base).map_err(|error| positional(&error))?.value;
         let ported = Ported::new(&config).map_err(|error| Failure::Input(error.to_string()))?;
-        if let Some(hint) = self.hints.first().filter(|_| !ported.uses_hints) {
-            let scheme = ported.port.scheme;
-            return Err(Failure::Input(format!("--hint `{hint}`: {scheme} uses no hints with these parameters")));
+        if ported.uses_hints {
+            return Ok(ported);
         }
-        Ok(ported)
+        let hint = self.hints.first().map(|hint| format!("--hint `{hint}`"));
+        let store = self.path_store.as_ref().map(|file| format!("--path-store `{}`", file.display()));
+        match hint.or(store) {
+            Some(option) => {
+                let scheme = ported.port.scheme;
+                Err(Failure::Input(format!("{option}: {scheme} uses no hints with these parameters")))
+            }
+            None => Ok(ported),
+        }
+    }
+
+    /// Hints of the path store, and then those of the command line.
+    #[cfg_attr(not(all(target_os = "linux", feature = "tcp")), allow(dead_code, reason = "nothing is loaded there"))]
+    fn all_hints(&self) -> Result<Vec<Hint>, Failure> {
+        let mut hints = self.path_store.as_deref().map_or(Ok(Vec::new()), path_store::hints)?;
+        hints.extend(&self.hints);
+        for hint in &mut hints {
+            hint.lifetime = self.hint_lifetime.or(hint.lifetime);
+        }
+        Ok(hints)
     }
 }
 
@@ -175,7 +200,7 @@ mod kernel {
     }
 
     pub(super) fn load(load: &Load, _: &Ported) -> Result<(), Failure> {
-        let Load { continuation: _, hint_lifetime: _, form: _, .. } = load;
+        let Load { continuation: _, form: _, .. } = load;
         Err(missing())
     }
 
