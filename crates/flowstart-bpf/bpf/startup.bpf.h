@@ -273,8 +273,12 @@ SEC("struct_ops")
 u32 BPF_PROG(startup_min_tso_segs, struct sock *sk)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
-	struct connection *it = connection_of(sk);
+	struct connection *it;
 
+	/* Startup is over, and nothing is paced: most calls of a long transfer. While it lasts ssthresh is infinite. */
+	if (tp->data_segs_out && tp->snd_ssthresh != TCP_INFINITE_SSTHRESH && sk->sk_pacing_status == SK_PACING_NONE)
+		return MIN_TSO_SEGMENTS;
+	it = connection_of(sk);
 	if (!it)
 		return MIN_TSO_SEGMENTS;
 	if (it->phase == WAITING) {
@@ -323,7 +327,8 @@ u32 BPF_PROG(startup_sndbuf_expand, struct sock *sk)
 		struct SCHEME(config) parameters = settings.config;
 		struct path path;
 
-		it->first = tp->snd_nxt;
+		if (!tp->data_segs_out)
+			it->first = tp->snd_nxt;
 		sense(sk, it, &path);
 		wanted = SCHEME(send_buffer)(&parameters, &path);
 	}

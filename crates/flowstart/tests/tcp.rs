@@ -198,6 +198,22 @@ fn blitzstart_launches_the_hint_of_the_longest_prefix() {
 }
 
 #[test]
+fn an_answer_that_is_long_in_coming_is_launched_whole() {
+    let Some(_alone) = alone() else { return };
+    let scheme = Loaded::new("more-start", "more-start:rate=16mbit", &[]);
+    let sides = Sides::over_ipv4(&["--link", "rate=200mbit,rtt=100ms,buffer=1000pkt"]);
+    open_receive_window(&sides);
+    let bound = transfer::listener(&sides, "fs_more_start");
+    // Longer than a timeout for retransmissions.
+    let server = Server::answering_after(Duration::from_secs(1), bound, 300_000);
+    let capture = Capture::new(&sides);
+    assert_eq!(get(&sides, &server).1, 300_000);
+    scheme.wait_until_no_connection_is_open();
+    let flight = first_flight(&capture.end());
+    assert!((180_000..=230_000).contains(&payload(&flight)), "{} bytes", payload(&flight));
+}
+
+#[test]
 fn hints_count_for_ipv6_too() {
     let Some(_alone) = alone() else { return };
     let scheme = Loaded::new("blitzstart", "blitzstart", &["--hint", "fd09::/64=16mbit"]);

@@ -6,7 +6,7 @@ use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use nix::sys::socket::sockopt::{RcvBufForce, ReceiveTimeout, ReceiveTimestampns, TcpCongestion};
 use nix::sys::socket::{
@@ -50,18 +50,24 @@ impl Server {
     }
 
     pub(crate) fn at(sides: &Sides, address: &'static str, congestion_control: &str, size: usize) -> Self {
-        let (listener, address) = listener_at(sides, address, congestion_control);
+        Self::answering_after(Duration::ZERO, listener_at(sides, address, congestion_control), size)
+    }
+
+    /// A server that needs some time for an answer.
+    pub(crate) fn answering_after(time: Duration, bound: (TcpListener, SocketAddr), size: usize) -> Self {
+        let (listener, address) = bound;
         let stop = Arc::new(AtomicBool::new(false));
         let ends = stop.clone();
         listener.set_nonblocking(true).unwrap();
         let serving = std::thread::spawn(move || {
             while !ends.load(Ordering::Relaxed) {
                 let Ok((mut stream, _)) = listener.accept() else {
-                    std::thread::sleep(std::time::Duration::from_millis(5));
+                    std::thread::sleep(Duration::from_millis(5));
                     continue;
                 };
                 stream.set_nonblocking(false).unwrap();
                 stream.read_exact(&mut [0; 1]).unwrap();
+                std::thread::sleep(time);
                 stream.write_all(&vec![7; size]).unwrap();
             }
         });
