@@ -136,6 +136,8 @@ struct tcp_congestion_ops {
 #define TCP_INFINITE_SSTHRESH 0x7fffffff
 /* The kernel leaves the first segments of a connection unpaced, and sends at least two in a burst. */
 #define MIN_TSO_SEGMENTS 2
+/* How many windows a send buffer holds. */
+#define SNDBUF_FACTOR 2
 
 extern void cubictcp_init(struct sock *sk) __ksym;
 extern u32 cubictcp_recalc_ssthresh(struct sock *sk) __ksym;

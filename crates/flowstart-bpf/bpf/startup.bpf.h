@@ -317,23 +317,26 @@ SEC("struct_ops")
 u32 BPF_PROG(startup_sndbuf_expand, struct sock *sk)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
-	struct connection *it = connection_of(sk);
+	struct connection *it;
 	u64 wanted, segments = larger(tp->snd_cwnd, 10);
 
-	if (!it || it->phase != WAITING || !tp->mss_cache)
-		return 2;
+	/* The kernel's own factor; most calls come later. */
+	if (tp->data_segs_out || !tp->mss_cache)
+		return SNDBUF_FACTOR;
+	it = connection_of(sk);
+	if (!it || it->phase != WAITING)
+		return SNDBUF_FACTOR;
 	/* Room for twice the window that a launch may take, so that all of it can wait; the kernel limits it. */
 	{
 		struct SCHEME(config) parameters = settings.config;
 		struct path path;
 
-		if (!tp->data_segs_out)
-			it->first = tp->snd_nxt;
+		it->first = tp->snd_nxt;
 		sense(sk, it, &path);
 		wanted = SCHEME(send_buffer)(&parameters, &path);
 	}
 	wanted = in_segments(smaller(wanted, 1ULL << 32), tp->mss_cache);
-	return smaller(larger(2 * wanted / segments + 1, 2), 1 << 16);
+	return smaller(larger(2 * wanted / segments + 1, SNDBUF_FACTOR), 1 << 16);
 }
 
 SEC("struct_ops")

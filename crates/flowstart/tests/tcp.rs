@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Command as Program, Stdio};
+use std::process::{Child, Command as Program, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -85,7 +85,7 @@ impl Drop for Loaded {
 }
 
 /// Whoever follows the events.
-struct Follower(std::process::Child);
+struct Follower(Child);
 
 impl Follower {
     fn new() -> Self {
@@ -431,6 +431,61 @@ fn what_new_connections_would_get_is_not_unloaded() {
     tcp(&["unload", "jump-start"]).assert().success();
     // Its name has gone from this list by itself.
     assert_eq!(std::fs::read_to_string(allowed).unwrap(), names);
+}
+
+/// A server that ends when it is dropped.
+struct Nginx(Child);
+
+impl Drop for Nginx {
+    fn drop(&mut self) {
+        drop(self.0.kill());
+        drop(self.0.wait());
+    }
+}
+
+#[test]
+fn an_unchanged_web_server_starts_as_its_namespace_says() {
+    let Some(_alone) = alone() else { return };
+    if ["nginx", "curl"].iter().any(|program| Program::new(program).arg("-V").output().is_err()) {
+        println!("skipped: nginx or curl is not installed");
+        return;
+    }
+    let scheme = Loaded::new("jump-start", "jump-start", &[]);
+    let allowed = "/proc/sys/net/ipv4/tcp_allowed_congestion_control";
+    let names = std::fs::read_to_string(allowed).unwrap();
+    std::fs::write(allowed, format!("{} fs_jump_start", names.trim())).unwrap();
+    let sides = Sides::over_ipv4(&["--link", "rate=10mbit,rtt=200ms,buffer=500pkt"]);
+    open_receive_window(&sides);
+    let folder = tempfile::TempDir::new().unwrap();
+    let (root, file) = (folder.path().display().to_string(), folder.path().join("nginx.conf"));
+    std::fs::write(folder.path().join("300KB"), vec![7; 300_000]).unwrap();
+    let server = format!("server {{ listen 10.9.0.1:80; root {root}; }}");
+    let http = format!("http {{ access_log off; sendfile on; {server} }}");
+    // As root it would read files as another user, who may not see this folder.
+    let text = format!(
+        "user root; daemon off; master_process off; pid {root}/pid; error_log {root}/log;\nevents {{}}\n{http}"
+    );
+    std::fs::write(&file, text).unwrap();
+    let mut nginx = Program::new("nginx");
+    nginx.arg("-c").arg(file).args(["-e", &format!("{root}/log")]);
+    let default = "/proc/sys/net/ipv4/tcp_congestion_control";
+    let nginx = sides.of_servers(move || {
+        std::fs::write(default, "fs_jump_start").unwrap();
+        Nginx(nginx.spawn().unwrap())
+    });
+    sleep(Duration::from_millis(500));
+    let mut curl = Program::new("curl");
+    curl.args(["-s", "-o", "/dev/null", "-w", "%{size_download} %{time_total}", "http://10.9.0.1/300KB"]);
+    let told = sides.of_clients(move || curl.output().unwrap());
+    let told = String::from_utf8(told.stdout).unwrap();
+    let (size, took) = told.split_once(' ').unwrap();
+    let took: f64 = took.parse().unwrap();
+    // The kernel's CUBIC and Reno need 1.3 s.
+    assert!(size == "300000" && (0.6..0.8).contains(&took), "{told}");
+    assert_eq!(scheme.status()["launched"], 1);
+    drop(nginx);
+    scheme.wait_until_no_connection_is_open();
+    sides.of_servers(move || std::fs::write(default, "reno").unwrap());
 }
 
 #[test]
