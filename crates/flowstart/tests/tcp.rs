@@ -186,7 +186,12 @@ fn paced_rate(flight: &[Packet]) -> f64 {
 fn blitzstart_launches_the_hint_of_the_longest_prefix() {
     let Some(_alone) = alone() else { return };
     let hints = ["--hint", "0.0.0.0/0=1mbit", "10.9.0.0/24=16mbit", "10.9.0.2/31=160mbit,1ms", "10.9.0.2=16mbit"];
-    let scheme = Loaded::new("blitzstart", "blitzstart", &hints);
+    let scheme = Loaded::new("blitzstart", "blitzstart", &hints[..4]);
+    // What comes later counts as well, and replaces what there is.
+    tcp(&["hint", "blitzstart", "--hint", hints[4], "0.0.0.0/0=2mbit"])
+        .assert()
+        .success()
+        .stdout("gave blitzstart 2 hints\n");
     // 16 Mbit/s x 100 ms = 200,000 bytes, paced at 120 %.
     let flight = first_flight(&packets_of(&scheme, "fs_blitzstart"));
     let rate = paced_rate(&flight);
@@ -512,6 +517,9 @@ fn slips_are_refused_and_nothing_changes() {
         (&["load", "jump-start", "--hint", "10.0.0.0/8=1mbit"], "jump-start uses no hints"),
         (&["load", "jump-start", "--hint", "10.0.0.0/8"], "use PREFIX=RATE"),
         (&["load", "jump-start", "--hint-lifetime", "1ms"], "allowed is 1s"),
+        (&["hint", "jump-start", "--hint", "10.0.0.0/8=1mbit"], "jump-start uses no hints"),
+        (&["hint", "blitzstart", "--hint", "10.0.0.0/8=1mbit"], "blitzstart is not loaded"),
+        (&["hint", "blitzstart"], "there is no hint to give"),
         (&["unload", "jump-start"], "jump-start is not loaded"),
         (&["unload", "no-such"], "there is no no-such for TCP of Linux"),
         (&["status", "--follow"], "nothing is loaded"),

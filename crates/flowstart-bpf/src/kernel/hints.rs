@@ -3,8 +3,22 @@
 use libbpf_rs::{MapCore, MapFlags};
 use nix::time::{ClockId, clock_gettime};
 
-use super::{KernelError, wire};
+use super::{KernelError, permission, pins, wire};
 use crate::hint::Hint;
+use crate::port::Port;
+
+/// Gives hints to a loaded scheme, beside those that it has; one for the same destinations is replaced.
+///
+/// # Errors
+///
+/// The scheme is not loaded, or has no room for so many.
+pub fn give_hints(port: &'static Port, hints: &[Hint]) -> Result<(), KernelError> {
+    permission::check()?;
+    if !pins::is_loaded(port)? {
+        return Err(KernelError::NotLoaded { scheme: port.scheme });
+    }
+    write(&pins::map(port, "hints")?, port.scheme, hints)
+}
 
 /// Puts hints into a map; later ones replace earlier ones for the same destinations.
 pub(super) fn write(map: &impl MapCore, scheme: &'static str, hints: &[Hint]) -> Result<(), KernelError> {

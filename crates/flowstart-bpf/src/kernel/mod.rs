@@ -6,6 +6,7 @@ use std::io;
 use std::path::PathBuf;
 
 pub use self::events::{Event, EventKind, follow};
+pub use self::hints::give_hints;
 pub use self::load::{Continuation, load};
 pub use self::status::{Counts, Status, status};
 pub use self::unload::{Unloaded, unload};

@@ -17,18 +17,30 @@ pub struct Port {
     pub kernel_name: &'static str,
     /// What it has to know of a destination to launch; `None`: nothing.
     pub needs: Option<&'static str>,
+    /// Whether hints can serve it, with some parameters.
+    pub takes_hints: bool,
 }
 
 /// All of them, in alphabetical order.
 pub const PORTS: &[Port] = &[
-    Port { scheme: "blitzstart", kernel_name: "fs_blitzstart", needs: Some("a hint for the destination") },
-    Port { scheme: "careful-resume", kernel_name: "fs_careful", needs: Some("a hint for the destination with an RTT") },
-    Port { scheme: "hystart-plus-plus", kernel_name: "fs_hystartpp", needs: None },
-    Port { scheme: "initial-start", kernel_name: "fs_initialstart", needs: None },
-    Port { scheme: "jump-start", kernel_name: "fs_jump_start", needs: None },
-    Port { scheme: "more-start", kernel_name: "fs_more_start", needs: Some("rate=, or a hint for the destination") },
-    Port { scheme: "search", kernel_name: "fs_search", needs: None },
+    Port::hinted("blitzstart", "fs_blitzstart", Some("a hint for the destination")),
+    Port::hinted("careful-resume", "fs_careful", Some("a hint for the destination with an RTT")),
+    Port::unhinted("hystart-plus-plus", "fs_hystartpp"),
+    Port::hinted("initial-start", "fs_initialstart", None),
+    Port::unhinted("jump-start", "fs_jump_start"),
+    Port::hinted("more-start", "fs_more_start", Some("rate=, or a hint for the destination")),
+    Port::unhinted("search", "fs_search"),
 ];
+
+impl Port {
+    const fn hinted(scheme: &'static str, kernel_name: &'static str, needs: Option<&'static str>) -> Self {
+        Self { scheme, kernel_name, needs, takes_hints: true }
+    }
+
+    const fn unhinted(scheme: &'static str, kernel_name: &'static str) -> Self {
+        Self { scheme, kernel_name, needs: None, takes_hints: false }
+    }
+}
 
 /// Why the kernel cannot have a scheme.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -105,6 +117,7 @@ mod tests {
             let config = StartupConfig::defaults().into_iter().find(|config| config.name() == port.scheme).unwrap();
             assert_eq!(Ported::new(&config).unwrap().port, port);
             assert_eq!(Ported::new(&config).unwrap().parameters.len() % 8, 0, "{}", port.scheme);
+            assert!(port.takes_hints || !Ported::new(&config).unwrap().uses_hints, "{}", port.scheme);
         }
         assert!(PORTS.is_sorted_by_key(|port| port.scheme));
     }

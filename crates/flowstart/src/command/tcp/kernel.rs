@@ -5,7 +5,7 @@ use flowstart_bpf::port::{Port, Ported};
 use flowstart_core::units::Rate;
 use serde_json::{Map, Value, json};
 
-use super::{Continuation, Load};
+use super::{Continuation, Hints, Load};
 use crate::command::relay::until_signal;
 use crate::failure::Failure;
 use crate::output::print;
@@ -20,7 +20,7 @@ pub(super) fn load(arguments: &Load, ported: &Ported) -> Result<(), Failure> {
         Continuation::Cubic => kernel::Continuation::Cubic,
         Continuation::Reno => kernel::Continuation::Reno,
     };
-    let hints = arguments.all_hints()?;
+    let hints = arguments.hints.all()?;
     kernel::load(ported, continuation, &hints).map_err(|error| failure(&error))?;
     let Port { scheme, kernel_name, .. } = ported.port;
     if ported.uses_hints && hints.is_empty() {
@@ -32,6 +32,20 @@ pub(super) fn load(arguments: &Load, ported: &Ported) -> Result<(), Failure> {
         format!(
             "loaded {scheme} as {kernel_name}; sysctl net.ipv4.tcp_congestion_control={kernel_name} makes it the default\n"
         )
+    })
+}
+
+pub(super) fn hint(port: &'static Port, given: &Hints, json: bool) -> Result<(), Failure> {
+    let hints = given.all()?;
+    if hints.is_empty() {
+        return Err(Failure::Input("tcp: there is no hint to give; use --hint or --path-store".into()));
+    }
+    kernel::give_hints(port, &hints).map_err(|error| failure(&error))?;
+    let (scheme, number) = (port.scheme, hints.len());
+    print(&if json {
+        format!("{}\n", json!({ "scheme": scheme, "hints": number }))
+    } else {
+        format!("gave {scheme} {number} {}\n", if number == 1 { "hint" } else { "hints" })
     })
 }
 
@@ -84,7 +98,7 @@ fn in_words(status: &Status) -> String {
     let open = counts.started.saturating_sub(counts.ended);
     let exits: Vec<_> = counts.exits.iter().map(|(reason, count)| format!("{count} by {reason}")).collect();
     let exits = if exits.is_empty() { "none".into() } else { exits.join(", ") };
-    let hints = port.needs.map_or(String::new(), |_| format!("; hints: {hints}"));
+    let hints = if port.takes_hints { format!("; hints: {hints}") } else { String::new() };
     let (scheme, name) = (port.scheme, port.kernel_name);
     let (started, launched, fell_back) = (counts.started, counts.launched, counts.fell_back);
     format!(

@@ -50,6 +50,8 @@ pub(crate) struct Arguments {
 enum Action {
     /// Load a scheme into the kernel.
     Load(Load),
+    /// Give a loaded scheme more hints, or newer ones.
+    Hint(More),
     /// Take a scheme out of the kernel.
     Unload(Named),
     /// The schemes that TCP of Linux can have.
@@ -65,6 +67,14 @@ struct Load {
     /// The kernel's congestion avoidance after startup.
     #[arg(long, value_enum, default_value_t = Continuation::Cubic)]
     continuation: Continuation,
+    #[command(flatten)]
+    hints: Hints,
+    #[command(flatten)]
+    form: Form,
+}
+
+#[derive(Debug, Args)]
+struct Hints {
     /// What is known of the paths to a network or an address: PREFIX=RATE or PREFIX=RATE,RTT, such as
     /// 192.0.2.0/24=25mbit,40ms. The longest prefix counts.
     #[arg(long = "hint", value_name = "HINT", num_args = 1..)]
@@ -77,6 +87,14 @@ struct Load {
     /// others.
     #[arg(long, value_name = "TIME", value_parser = lifetime)]
     hint_lifetime: Option<Duration>,
+}
+
+#[derive(Debug, Args)]
+struct More {
+    /// The scheme.
+    scheme: String,
+    #[command(flatten)]
+    hints: Hints,
     #[command(flatten)]
     form: Form,
 }
@@ -123,23 +141,24 @@ impl Load {
         let base = StartupConfig::SlowStart(slow_start::Config::default());
         let config = spec::scheme("SCHEME", &self.scheme, &base).map_err(|error| positional(&error))?.value;
         let ported = Ported::new(&config).map_err(|error| Failure::Input(error.to_string()))?;
-        if ported.uses_hints {
-            return Ok(ported);
+        if !ported.uses_hints {
+            self.hints.refuse(&format!("{} uses no hints with these parameters", ported.port.scheme))?;
         }
+        Ok(ported)
+    }
+}
+
+impl Hints {
+    /// Refuses any.
+    fn refuse(&self, why: &str) -> Result<(), Failure> {
         let hint = self.hints.first().map(|hint| format!("--hint `{hint}`"));
         let store = self.path_store.as_ref().map(|file| format!("--path-store `{}`", file.display()));
-        match hint.or(store) {
-            Some(option) => {
-                let scheme = ported.port.scheme;
-                Err(Failure::Input(format!("{option}: {scheme} uses no hints with these parameters")))
-            }
-            None => Ok(ported),
-        }
+        hint.or(store).map_or(Ok(()), |option| Err(Failure::Input(format!("{option}: {why}"))))
     }
 
-    /// Hints of the path store, and then those of the command line.
+    /// Those of the path store, and then those of the command line.
     #[cfg_attr(not(all(target_os = "linux", feature = "tcp")), allow(dead_code, reason = "nothing is loaded there"))]
-    fn all_hints(&self) -> Result<Vec<Hint>, Failure> {
+    fn all(&self) -> Result<Vec<Hint>, Failure> {
         let mut hints = self.path_store.as_deref().map_or(Ok(Vec::new()), path_store::hints)?;
         hints.extend(&self.hints);
         for hint in &mut hints {
@@ -163,6 +182,13 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
     match &arguments.action {
         Action::List(form) => list(form.json)?,
         Action::Load(load) => kernel::load(load, &load.ported()?)?,
+        Action::Hint(more) => {
+            let port = named(&more.scheme)?;
+            if !port.takes_hints {
+                more.hints.refuse(&format!("{} uses no hints", port.scheme))?;
+            }
+            kernel::hint(port, &more.hints, more.form.json)?;
+        }
         Action::Unload(arguments) => kernel::unload(named(&arguments.scheme)?, arguments.form.json)?,
         Action::Status(Status { follow: true, .. }) => kernel::follow()?,
         Action::Status(Status { form, .. }) => kernel::status(form.json)?,
@@ -171,9 +197,9 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
 }
 
 fn list(json: bool) -> Result<(), Failure> {
-    let lines = PORTS.iter().map(|Port { scheme, kernel_name, needs }| {
+    let lines = PORTS.iter().map(|Port { scheme, kernel_name, needs, takes_hints }| {
         if json {
-            json!({ "scheme": scheme, "kernel_name": kernel_name, "needs": needs })
+            json!({ "scheme": scheme, "kernel_name": kernel_name, "needs": needs, "takes_hints": takes_hints })
         } else {
             let needs = needs.map_or(String::new(), |needs| format!("; needs {needs}"));
             Value::String(format!("{scheme}: {kernel_name}{needs}"))
@@ -191,7 +217,7 @@ fn list(json: bool) -> Result<(), Failure> {
 mod kernel {
     use flowstart_bpf::port::{Port, Ported};
 
-    use super::{Failure, Load};
+    use super::{Failure, Hints, Load};
 
     fn missing() -> Failure {
         let told = "tcp: this build has no programs for the kernel. On Linux with clang, libelf and zlib (`scripts/setup \
@@ -201,6 +227,10 @@ mod kernel {
 
     pub(super) fn load(load: &Load, _: &Ported) -> Result<(), Failure> {
         let Load { continuation: _, form: _, .. } = load;
+        Err(missing())
+    }
+
+    pub(super) fn hint(_: &Port, _: &Hints, _: bool) -> Result<(), Failure> {
         Err(missing())
     }
 
