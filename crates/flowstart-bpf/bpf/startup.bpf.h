@@ -360,6 +360,8 @@ u32 BPF_PROG(startup_ssthresh, struct sock *sk)
 	loss.in_launch = SCHEME(has_in_launch)(&it->scheme, tp->snd_una);
 	step = SCHEME(on_congestion)(&it->scheme, &loss, (u64)reduced * tp->mss_cache);
 	if (step.reason != GOES_ON) {
+		/* As the kernel does next; the event tells it. */
+		tp->snd_ssthresh = reduced;
 		end_startup(sk, it, step.reason);
 		return reduced;
 	}

@@ -26,9 +26,11 @@ Examples:
   flowstart tcp status --follow
   sysctl net.ipv4.tcp_congestion_control=cubic
   flowstart tcp unload jump-start
+  flowstart tcp load blitzstart --hint 192.0.2.0/24=25mbit,40ms
+  flowstart tcp hint blitzstart --hint 192.0.2.0/24=50mbit,40ms
   flowstart tcp list
 
-A loaded scheme is a congestion control of the kernel (eBPF), named fs_ and its name. Programs need no change: they get \
+A loaded scheme is a congestion control of the kernel (eBPF), under the name that `list` shows. Programs need no change: they get \
 it as the default of their network namespace (the sysctl above), by a route (`ip route change ... congctl NAME`), or \
 ask for it (TCP_CONGESTION). Until startup ends the scheme decides on the window; then the kernel's own CUBIC or Reno \
 does. Recovery from losses is the kernel's throughout. A scheme that lacks its input leaves the start to CUBIC, and the \
@@ -39,7 +41,7 @@ unloaded go on with it until they end. Only root may choose it for a socket, unl
 net.ipv4.tcp_allowed_congestion_control names it, or it is the default of the first network namespace; other \
 namespaces can make it their default only then.
 
-It takes Linux 6.4 or later with BTF, root (CAP_BPF, CAP_PERFMON, CAP_NET_ADMIN; CAP_SYS_ADMIN to mount the BPF \
+It takes Linux 6.4 or later with BTF (6.18 is tested), root (CAP_BPF, CAP_PERFMON, CAP_NET_ADMIN; CAP_SYS_ADMIN to mount the BPF \
 filesystem), and a build with `--features tcp`.")]
 pub(crate) struct Arguments {
     #[command(subcommand)]
