@@ -6,8 +6,8 @@ FUZZ_SECONDS ?= 60
 # The QUIC stacks that are not compiled unless asked for.
 HOSTS := --features flowstart-quic/quinn,flowstart-quic/s2n-quic
 
-.PHONY: run test lint same-results bench bench-quic bench-report load parity interop browser fuzz study study-predict
-.PHONY: record full setup install-capi
+.PHONY: run test test-kernel lint same-results bench bench-quic bench-report load parity parity-tcp interop browser fuzz
+.PHONY: study study-predict record full setup install-capi
 
 # The Blitzstart paper's Table 1, all cells with fewer repetitions, on the terminal and as an HTML report.
 run: setup
@@ -15,8 +15,18 @@ run: setup
 	cargo build --release --locked -p flowstart
 	$(FLOWSTART) run scenarios/blitzstart-table1.toml --reps 10 --out $(RESULTS)
 
+# With root on a Linux whose kernel describes its types (BTF) these are also the tests of the kernel's TCP.
 test: setup
 	cargo test --workspace $(HOSTS) --locked
+	@if [ "$$(id -u)" -eq 0 ] && [ -e /sys/kernel/btf/vmlinux ]; then $(MAKE) test-kernel; \
+	else echo "SKIPPED: the schemes in the kernel's TCP, for root and BTF are needed: make test-kernel" >&2; fi
+
+# The schemes in the kernel's TCP, loaded into this kernel and taken out again; other connections do not notice.
+test-kernel:
+	@scripts/setup kernel
+	cargo clippy -p flowstart-bpf -p flowstart --features flowstart/tcp --all-targets --locked -- -D warnings
+	cargo test -p flowstart-bpf --features kernel --locked
+	cargo test -p flowstart --features tcp --test tcp --locked
 
 # Table 1 with the paper's 30 repetitions, and every validation.
 study: setup
@@ -40,7 +50,7 @@ record: setup
 # Predict, benchmarks, load, and other programs' QUIC. A day on two cores; what it prints stays in results/.
 full:
 	mkdir -p $(RESULTS)
-	for part in record study-predict bench bench-quic bench-report load parity interop fuzz; do \
+	for part in record study-predict bench bench-quic bench-report load parity parity-tcp interop fuzz; do \
 		$(MAKE) $$part > $(RESULTS)/$$part.txt 2>&1 && echo "$$part: done" || { echo "$$part: FAILED"; failed=1; }; \
 	done; echo "see $(RESULTS)"; [ -z "$$failed" ]
 
@@ -63,6 +73,12 @@ load: setup
 parity: setup
 	cargo build --release --locked -p flowstart
 	FLOWSTART=$(FLOWSTART) scripts/parity 3
+
+# The same for the kernel's TCP: every scheme that it can have over one link, three sizes, as root.
+parity-tcp: setup
+	@scripts/setup kernel
+	cargo build --release --locked -p flowstart --features tcp
+	FLOWSTART=$(FLOWSTART) scripts/parity-tcp 5
 
 # CPU time and memory of comparisons with --out as a ratio to those without.
 bench-report: setup

@@ -80,6 +80,8 @@ enum Command {
     /// Run a server and a client of your own over a link of the lab, in namespaces of their own (Linux, root).
     #[cfg(target_os = "linux")]
     Testbed(command::testbed::Arguments),
+    /// Give TCP of this host a startup scheme (Linux, root).
+    Tcp(command::tcp::Arguments),
     /// Pass UDP datagrams, and lower the rate that SCONE packets advise.
     #[cfg(target_os = "linux")]
     SconeElement(command::scone_element::Arguments),
@@ -115,6 +117,7 @@ fn main() -> ExitCode {
         #[cfg(target_os = "linux")]
         Command::Relay(arguments) => command::relay::main(arguments),
         Command::Router(arguments) => command::router::main(arguments),
+        Command::Tcp(arguments) => command::tcp::main(arguments),
         #[cfg(target_os = "linux")]
         Command::Testbed(arguments) => command::testbed::main(arguments),
         #[cfg(target_os = "linux")]

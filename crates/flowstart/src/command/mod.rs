@@ -20,6 +20,7 @@ pub(crate) mod run;
 #[cfg(target_os = "linux")]
 pub(crate) mod scone_element;
 pub(crate) mod serve;
+pub(crate) mod tcp;
 #[cfg(target_os = "linux")]
 pub(crate) mod testbed;
 pub(crate) mod trace;

@@ -220,25 +220,32 @@ impl StoreOptions {
 
     /// The store in the file, which is created if it does not exist.
     fn open(&self) -> Result<EmbeddedStore, Failure> {
-        let (store, repaired) =
-            EmbeddedStore::open_shared(&self.store, self.retention()?).map_err(|problem| cannot_open(&problem))?;
-        if let Some(repaired) = repaired {
-            tell!("warning: {repaired}");
-        }
-        Ok(store)
+        open(&self.store, self.retention()?)
     }
 
-    /// The store in an existing file, because a wrong name would look like an empty store.
     fn open_existing(&self) -> Result<EmbeddedStore, Failure> {
-        let refused = |message| Failure::File { file: self.store.clone(), message, text: None };
-        match self.store.metadata() {
-            Ok(file) if file.is_file() && file.len() == 0 => Err(refused("the file is empty".into())),
-            Ok(_) => self.open(),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                Err(refused("there is no such file; `flowstart oracle record` makes one".into()))
-            }
-            Err(error) => Err(refused(format!("the path store cannot be opened: {error}"))),
+        open_existing(&self.store, self.retention()?)
+    }
+}
+
+fn open(file: &Path, retention: Retention) -> Result<EmbeddedStore, Failure> {
+    let (store, repaired) = EmbeddedStore::open_shared(file, retention).map_err(|problem| cannot_open(&problem))?;
+    if let Some(repaired) = repaired {
+        tell!("warning: {repaired}");
+    }
+    Ok(store)
+}
+
+/// The store in an existing file, because a wrong name would look like an empty store.
+pub(super) fn open_existing(store: &Path, retention: Retention) -> Result<EmbeddedStore, Failure> {
+    let refused = |message| Failure::File { file: store.to_path_buf(), message, text: None };
+    match store.metadata() {
+        Ok(file) if file.is_file() && file.len() == 0 => Err(refused("the file is empty".into())),
+        Ok(_) => open(store, retention),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            Err(refused("there is no such file; `flowstart oracle record` makes one".into()))
         }
+        Err(error) => Err(refused(format!("the path store cannot be opened: {error}"))),
     }
 }
 
@@ -250,11 +257,11 @@ fn cannot_open(problem: &Problem) -> Failure {
     }
 }
 
-fn store_failed(path: &Path, error: &StoreError) -> Failure {
+pub(super) fn store_failed(path: &Path, error: &StoreError) -> Failure {
     Failure::Other(format!("{}: {error}", path.display()))
 }
 
-fn now() -> UnixTime {
+pub(super) fn now() -> UnixTime {
     // A clock before 1970 counts as 1970.
     UnixTime::from_secs(SystemTime::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_secs()))
 }

@@ -11,6 +11,7 @@ use std::net::{Shutdown, TcpListener, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use flowstart_bpf::port::{self, PortError};
 use flowstart_core::time::Timestamp;
 use flowstart_core::units::Bytes;
 use flowstart_emu::dumbbell::{Dumbbell, SERVERS};
@@ -52,7 +53,7 @@ struct Counters {
 pub(super) fn transfer(plan: &Plan, cell: &Cell, dumbbell: &Dumbbell) -> Result<Seen, String> {
     let (patience, size) =
         (std_time(patience(plan, cell)), plan.sizes[cell.size].value.fixed_size().unwrap_or_default());
-    let congestion_control = congestion_control(&plan.schemes[cell.scheme].text);
+    let congestion_control = congestion_control(&plan.schemes[cell.scheme].text).map_err(words)?;
     let buffer = receive_buffer(&plan.profile(cell));
     let listener = dumbbell.servers.within(|| {
         fs::write("/proc/sys/net/ipv4/tcp_wmem", SEND_BUFFER)?;
@@ -61,7 +62,7 @@ pub(super) fn transfer(plan: &Plan, cell: &Cell, dumbbell: &Dumbbell) -> Result<
     let listener = listener.map_err(words)?;
     // Nobody may come.
     setsockopt(&listener, sockopt::ReceiveTimeout, &TimeVal::seconds(patience.as_secs() as i64)).map_err(words)?;
-    setsockopt(&listener, sockopt::TcpCongestion, &OsString::from(&congestion_control)).map_err(|error| match error {
+    setsockopt(&listener, sockopt::TcpCongestion, &OsString::from(congestion_control)).map_err(|error| match error {
         Errno::ENOENT => format!(
             "the kernel has no congestion control {congestion_control}; `flowstart tcp load` gives it the schemes that \
              it may have, and {STACK} is its own"
@@ -107,7 +108,7 @@ fn receive_buffer(profile: &Profile) -> String {
 ///
 /// The kernel cannot have the scheme.
 fn congestion_control(scheme: &str) -> Result<&str, PortError> {
-    if scheme == STACK { Ok("cubic") } else { Port::of(scheme).map(|port| port.kernel_name) }
+    if scheme == STACK { Ok("cubic") } else { port::find(scheme).map(|port| port.kernel_name) }
 }
 
 /// Answers one request.
@@ -198,7 +199,8 @@ mod tests {
 
     #[test]
     fn schemes_have_names_in_the_kernel() {
-        assert_eq!(congestion_control("stack"), "cubic");
-        assert_eq!(congestion_control("jump-start"), "fs_jump_start");
+        assert_eq!(congestion_control("stack"), Ok("cubic"));
+        assert_eq!(congestion_control("jump-start"), Ok("fs_jump_start"));
+        assert!(congestion_control("halfback").unwrap_err().to_string().contains("there are blitzstart"));
     }
 }

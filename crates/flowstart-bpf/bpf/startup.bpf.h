@@ -1,0 +1,497 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * A startup scheme as a congestion control of the kernel. The including file defines STATE, the scheme's type,
+ * SCHEME(name), its function of this name, and KERNEL_NAME.
+ *
+ * Until startup ends the scheme decides on the window; then the kernel's own CUBIC or Reno does. Recovery is the
+ * kernel's throughout. While a scheme is in charge CUBIC's HyStart is off.
+ *
+ * The launch and its pacing rate are set where the kernel asks for min_tso_segs, which it does before each round of
+ * transmission: the data that waits is known there, and rates that the kernel computes with each acknowledgement are
+ * replaced before they are used. The rate stays below SO_MAX_PACING_RATE of the application.
+ */
+#include "kernel.h"
+#include "startup.h"
+#include "tell.bpf.h"
+
+char LICENSE[] SEC("license") = "Dual MIT/GPL";
+
+/* Written by the loader; src/kernel/load.rs has the same layout. */
+struct settings {
+	/* Which congestion avoidance follows: 0 CUBIC, 1 Reno. */
+	u32 continues_with_reno;
+	u32 unused;
+	struct SCHEME(config) config;
+};
+
+const volatile struct settings settings SEC(".rodata.settings");
+
+#define continues_with_reno settings.continues_with_reno
+
+enum phase {
+	/* Nothing was sent yet. */
+	WAITING = 0,
+	/* The scheme is in charge. */
+	STARTING,
+	/* It still is, and the kernel recovers from a loss. */
+	RECOVERING,
+	/* Startup is over, or the scheme lacked its input: the kernel's congestion avoidance is in charge. */
+	OVER,
+};
+
+struct connection {
+	STATE scheme;
+	/* The scheme's window, and the packets that were made of it. */
+	u64 cwnd;
+	u32 packets;
+	/* The RTT that the next acknowledgement tells, and the latest one. */
+	u32 rtt;
+	u32 latest_rtt;
+	u64 retransmitted;
+	/* The window of the launch. */
+	u64 launched;
+	/* The position of the first byte. */
+	u32 first;
+	u8 phase;
+	/* Whether the launch is paced, and whether pacing was begun for it. */
+	bool paced;
+	bool began_pacing;
+	bool acknowledged;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct connection);
+} connections SEC(".maps");
+
+static __always_inline struct connection *connection_of(struct sock *sk)
+{
+	return bpf_sk_storage_get(&connections, sk, 0, 0);
+}
+
+static __always_inline u64 in_segments(u64 bytes, u32 segment)
+{
+	return segment ? (bytes + segment - 1) / segment : 0;
+}
+
+static __always_inline void set_window(struct tcp_sock *tp, struct connection *it, u64 cwnd)
+{
+	u64 packets = smaller(larger(in_segments(cwnd, tp->mss_cache), 1), tp->snd_cwnd_clamp);
+
+	it->cwnd = cwnd;
+	it->packets = packets;
+	tp->snd_cwnd = packets;
+}
+
+static __always_inline void set_ssthresh(struct tcp_sock *tp, u64 ssthresh)
+{
+	if (ssthresh == UNLIMITED)
+		tp->snd_ssthresh = TCP_INFINITE_SSTHRESH;
+	else
+		tp->snd_ssthresh = smaller(larger(in_segments(ssthresh, tp->mss_cache), 2), TCP_INFINITE_SSTHRESH);
+}
+
+/* The window in bytes; what the kernel made of it since counts. */
+static __always_inline u64 window_of(struct tcp_sock *tp, struct connection *it)
+{
+	if (tp->snd_cwnd != it->packets)
+		it->cwnd = (u64)tp->snd_cwnd * tp->mss_cache;
+	return it->cwnd;
+}
+
+static __always_inline void stop_pacing(struct sock *sk, struct connection *it)
+{
+	it->paced = false;
+	if (!it->began_pacing)
+		return;
+	it->began_pacing = false;
+	/* The application may have asked for pacing meanwhile. */
+	if (sk->sk_pacing_status == SK_PACING_NEEDED && sk->sk_max_pacing_rate == ~0UL)
+		sk->sk_pacing_status = SK_PACING_NONE;
+}
+
+/* Paces the launch until it has left. */
+static __always_inline void pace(struct sock *sk, struct connection *it, bool goes_on, u64 rate)
+{
+	if (!it->paced)
+		return;
+	if (!goes_on) {
+		stop_pacing(sk, it);
+		return;
+	}
+	if (sk->sk_pacing_status == SK_PACING_NONE) {
+		sk->sk_pacing_status = SK_PACING_NEEDED;
+		it->began_pacing = true;
+	}
+	if (rate)
+		sk->sk_pacing_rate = smaller(rate, sk->sk_max_pacing_rate);
+}
+
+static __always_inline void end_startup(struct sock *sk, struct connection *it, enum reason reason)
+{
+	struct counts *counted = counts_of_cpu();
+
+	it->phase = OVER;
+	if (reason != EXIT_LAUNCH)
+		stop_pacing(sk, it);
+	if (counted && reason < REASONS)
+		counted->exits[reason]++;
+	tell(sk, EVENT_EXIT, reason);
+}
+
+/* Does what a scheme has decided. */
+static __always_inline void obey(struct sock *sk, struct connection *it, const struct step *step)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	set_window(tp, it, step->cwnd);
+	if (step->reason == GOES_ON)
+		return;
+	set_ssthresh(tp, step->ssthresh);
+	end_startup(sk, it, step->reason);
+}
+
+static __always_inline void sense(struct sock *sk, struct connection *it, struct path *path)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	const struct hint *hint = hint_for(sk);
+
+	path->handshake_rtt = tp->srtt_us >> 3;
+	path->min_rtt = path->handshake_rtt;
+	path->bytes_waiting = tp->write_seq - it->first;
+	path->receive_window = tp->snd_wnd;
+	path->hint_rate = 0;
+	path->saved_rtt = 0;
+	path->saved_age = 0;
+	path->segment = tp->mss_cache;
+	path->initial_window = (u64)tp->snd_cwnd * tp->mss_cache;
+	if (hint) {
+		path->hint_rate = hint->rate;
+		path->saved_rtt = hint->rtt;
+		path->saved_age = (bpf_ktime_get_ns() - hint->given) / 1000;
+		if (hint->rtt && (hint->rtt < path->min_rtt || !path->min_rtt))
+			path->min_rtt = hint->rtt;
+	}
+}
+
+/* The scheme lacks its input: all is left to the kernel. */
+static __always_inline void fall_back(struct sock *sk, struct connection *it)
+{
+	struct counts *counted = counts_of_cpu();
+
+	it->phase = OVER;
+	if (counted)
+		counted->fell_back++;
+	tell(sk, EVENT_FALLBACK, GOES_ON);
+}
+
+static __always_inline void launch(struct sock *sk, struct connection *it)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct counts *counted = counts_of_cpu();
+	struct SCHEME(config) parameters = settings.config;
+	struct path path;
+	struct launch launched;
+
+	if (!tp->data_segs_out)
+		it->first = tp->snd_nxt;
+	sense(sk, it, &path);
+	launched = SCHEME(launch)(&it->scheme, &parameters, &path, it->first);
+	if (!launched.launched) {
+		if (SCHEME(may_launch_later)(&parameters, &path))
+			return;
+		fall_back(sk, it);
+		return;
+	}
+	it->phase = STARTING;
+	it->paced = launched.paced;
+	it->retransmitted = tp->bytes_retrans;
+	it->launched = launched.cwnd;
+	set_window(tp, it, launched.cwnd);
+	set_ssthresh(tp, launched.ssthresh);
+	/* The host's rule for congestion avoidance; the kernel itself follows it with the first acknowledgement. */
+	if (!launched.pacing_rate)
+		launched.pacing_rate = rate_over(launched.cwnd * PACING_CA_PERCENT / 100, path.handshake_rtt);
+	pace(sk, it, launched.paced, launched.pacing_rate);
+	if (counted)
+		counted->launched++;
+	tell(sk, EVENT_LAUNCH, GOES_ON);
+	if (launched.ssthresh != UNLIMITED)
+		end_startup(sk, it, EXIT_LAUNCH);
+}
+
+/* Tells the scheme what has left and what had to be sent again. */
+static __always_inline void catch_up(struct tcp_sock *tp, struct connection *it)
+{
+	u64 again = tp->bytes_retrans - it->retransmitted;
+
+	SCHEME(on_sent)(&it->scheme, tp->snd_nxt, bytes_in_flight(tp));
+	if (again) {
+		/* The kernel does not say which data it was; what is missing is the oldest. */
+		SCHEME(on_retransmission)(&it->scheme, tp->snd_una, again);
+		it->retransmitted = tp->bytes_retrans;
+	}
+}
+
+/* Whether the launched window has not yet left. */
+static __always_inline bool is_leaving(struct tcp_sock *tp, struct connection *it)
+{
+	return tp->snd_nxt - it->first < it->launched;
+}
+
+SEC("struct_ops")
+void BPF_PROG(startup_init, struct sock *sk)
+{
+	struct counts *counted = counts_of_cpu();
+	struct connection *it;
+
+	if (!continues_with_reno)
+		cubictcp_init(sk);
+	it = bpf_sk_storage_get(&connections, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
+	if (counted)
+		counted->started++;
+	if (!it)
+		return;
+	__builtin_memset(it, 0, sizeof(*it));
+	/* In the middle of a connection there is nothing to start. */
+	if (tcp_sk(sk)->data_segs_out)
+		it->phase = OVER;
+}
+
+SEC("struct_ops")
+void BPF_PROG(startup_release, struct sock *sk)
+{
+	struct counts *counted = counts_of_cpu();
+
+	if (counted)
+		counted->ended++;
+}
+
+SEC("struct_ops")
+u32 BPF_PROG(startup_min_tso_segs, struct sock *sk)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct connection *it;
+
+	/* Startup is over, and nothing is paced: most calls of a long transfer. While it lasts ssthresh is infinite. */
+	if (tp->data_segs_out && tp->snd_ssthresh != TCP_INFINITE_SSTHRESH && sk->sk_pacing_status == SK_PACING_NONE)
+		return MIN_TSO_SEGMENTS;
+	it = connection_of(sk);
+	if (!it)
+		return MIN_TSO_SEGMENTS;
+	if (it->phase == WAITING) {
+		if (tp->write_seq != tp->snd_nxt)
+			launch(sk, it);
+	} else if (it->phase == STARTING) {
+		u64 cwnd, before = window_of(tp, it);
+
+		catch_up(tp, it);
+		cwnd = SCHEME(on_time)(&it->scheme, bpf_ktime_get_ns(), before);
+		if (cwnd != before)
+			set_window(tp, it, cwnd);
+		if (!it->acknowledged) {
+			struct SCHEME(config) parameters = settings.config;
+			struct path path;
+
+			sense(sk, it, &path);
+			if (SCHEME(waiting)(&it->scheme, &parameters, &path)) {
+				it->launched = SCHEME(launched)(&it->scheme);
+				set_window(tp, it, it->launched);
+			}
+		}
+	}
+	if (it->paced || it->phase == STARTING) {
+		u64 rate = SCHEME(pacing_rate)(&it->scheme);
+
+		/* A scheme may launch after the initial window. */
+		if (rate)
+			it->paced = true;
+		pace(sk, it, rate || is_leaving(tp, it), rate);
+	}
+	return MIN_TSO_SEGMENTS;
+}
+
+SEC("struct_ops")
+u32 BPF_PROG(startup_sndbuf_expand, struct sock *sk)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct connection *it;
+	u64 wanted, segments = larger(tp->snd_cwnd, 10);
+
+	/* The kernel's own factor; most calls come later. */
+	if (tp->data_segs_out || !tp->mss_cache)
+		return SNDBUF_FACTOR;
+	it = connection_of(sk);
+	if (!it || it->phase != WAITING)
+		return SNDBUF_FACTOR;
+	/* Room for twice the window that a launch may take, so that all of it can wait; the kernel limits it. */
+	{
+		struct SCHEME(config) parameters = settings.config;
+		struct path path;
+
+		it->first = tp->snd_nxt;
+		sense(sk, it, &path);
+		wanted = SCHEME(send_buffer)(&parameters, &path);
+	}
+	wanted = in_segments(smaller(wanted, 1ULL << 32), tp->mss_cache);
+	return smaller(larger(2 * wanted / segments + 1, SNDBUF_FACTOR), 1 << 16);
+}
+
+SEC("struct_ops")
+u32 BPF_PROG(startup_ssthresh, struct sock *sk)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct connection *it = connection_of(sk);
+	u32 reduced = continues_with_reno ? tcp_reno_ssthresh(sk) : cubictcp_recalc_ssthresh(sk);
+	struct loss loss;
+	struct step step;
+
+	if (!it)
+		return reduced;
+	stop_pacing(sk, it);
+	if (it->phase != STARTING)
+		return reduced;
+	catch_up(tp, it);
+	/* What is lost first is the oldest data. */
+	loss.bytes = (u64)tp->lost_out * tp->mss_cache;
+	loss.position = tp->snd_una + (u32)loss.bytes;
+	loss.in_launch = SCHEME(has_in_launch)(&it->scheme, tp->snd_una);
+	step = SCHEME(on_congestion)(&it->scheme, &loss, (u64)reduced * tp->mss_cache);
+	if (step.reason != GOES_ON) {
+		/* As the kernel does next; the event tells it. */
+		tp->snd_ssthresh = reduced;
+		end_startup(sk, it, step.reason);
+		return reduced;
+	}
+	it->phase = RECOVERING;
+	return in_segments(step.cwnd, tp->mss_cache);
+}
+
+SEC("struct_ops")
+void BPF_PROG(startup_cong_avoid, struct sock *sk, u32 ack, u32 acked)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct connection *it = connection_of(sk);
+
+	if (it && it->phase == STARTING) {
+		struct SCHEME(config) parameters = settings.config;
+		struct ack seen = {
+			.now = bpf_ktime_get_ns(),
+			.bytes = (u64)acked * tp->mss_cache,
+			.rtt = it->rtt,
+			.latest_rtt = it->latest_rtt,
+			.in_flight = bytes_in_flight(tp),
+			.position = tp->snd_una,
+			.highest_sent = tp->snd_nxt,
+			.segment = tp->mss_cache,
+			.in_use = is_cwnd_limited(tp),
+		};
+		struct step step;
+		u64 cwnd;
+
+		catch_up(tp, it);
+		it->acknowledged = true;
+		it->rtt = 0;
+		cwnd = SCHEME(on_time)(&it->scheme, seen.now, window_of(tp, it));
+		step = SCHEME(on_ack)(&it->scheme, &parameters, &seen, cwnd);
+		obey(sk, it, &step);
+		return;
+	}
+	/* What was sent was too little for a launch, and it has arrived: the connection has started. */
+	if (it && it->phase == WAITING)
+		fall_back(sk, it);
+	if (continues_with_reno)
+		tcp_reno_cong_avoid(sk, ack, acked);
+	else
+		cubictcp_cong_avoid(sk, ack, acked);
+}
+
+SEC("struct_ops")
+void BPF_PROG(startup_pkts_acked, struct sock *sk, const struct ack_sample *sample)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct connection *it = connection_of(sk);
+	u32 ssthresh = tp->snd_ssthresh;
+
+	if (it && (it->phase == STARTING || it->phase == RECOVERING)) {
+		if (sample->rtt_us > 0)
+			it->rtt = it->latest_rtt = sample->rtt_us;
+		if (it->phase == RECOVERING)
+			SCHEME(on_ack_in_recovery)(&it->scheme, (u64)sample->pkts_acked * tp->mss_cache);
+		if (continues_with_reno)
+			return;
+		/* CUBIC wants to know the RTT. Its HyStart only looks at flows below ssthresh. */
+		tp->snd_ssthresh = 0;
+		cubictcp_acked(sk, sample);
+		tp->snd_ssthresh = ssthresh;
+		return;
+	}
+	if (!continues_with_reno)
+		cubictcp_acked(sk, sample);
+}
+
+SEC("struct_ops")
+void BPF_PROG(startup_cwnd_event, struct sock *sk, enum tcp_ca_event event)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct connection *it;
+
+	if (!continues_with_reno)
+		cubictcp_cwnd_event(sk, event);
+	if (event != CA_EVENT_COMPLETE_CWR && event != CA_EVENT_LOSS && event != CA_EVENT_CWND_RESTART)
+		return;
+	it = connection_of(sk);
+	if (!it)
+		return;
+	stop_pacing(sk, it);
+	if (it->phase != STARTING && it->phase != RECOVERING)
+		return;
+	if (event == CA_EVENT_LOSS) {
+		end_startup(sk, it, EXIT_TIMEOUT);
+	} else if (event == CA_EVENT_CWND_RESTART) {
+		end_startup(sk, it, EXIT_IDLE);
+	} else if (it->phase == RECOVERING) {
+		struct step step;
+
+		catch_up(tp, it);
+		step = SCHEME(on_recovered)(&it->scheme, window_of(tp, it));
+		obey(sk, it, &step);
+	}
+}
+
+SEC("struct_ops")
+void BPF_PROG(startup_set_state, struct sock *sk, u8 new_state)
+{
+	if (!continues_with_reno)
+		cubictcp_state(sk, new_state);
+}
+
+SEC("struct_ops")
+u32 BPF_PROG(startup_undo_cwnd, struct sock *sk)
+{
+	struct connection *it = connection_of(sk);
+
+	/* The losses were none, and startup goes on. */
+	if (it && it->phase == RECOVERING) {
+		it->phase = STARTING;
+		SCHEME(on_undo)(&it->scheme);
+	}
+	return tcp_reno_undo_cwnd(sk);
+}
+
+SEC(".struct_ops.link")
+struct tcp_congestion_ops startup = {
+	.init = (void *)startup_init,
+	.release = (void *)startup_release,
+	.min_tso_segs = (void *)startup_min_tso_segs,
+	.sndbuf_expand = (void *)startup_sndbuf_expand,
+	.ssthresh = (void *)startup_ssthresh,
+	.cong_avoid = (void *)startup_cong_avoid,
+	.pkts_acked = (void *)startup_pkts_acked,
+	.cwnd_event = (void *)startup_cwnd_event,
+	.set_state = (void *)startup_set_state,
+	.undo_cwnd = (void *)startup_undo_cwnd,
+	.name = KERNEL_NAME,
+};

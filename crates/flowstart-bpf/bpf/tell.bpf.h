@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * What the programs know from user space and tell it: hints by destination, counts, and events for whoever follows.
+ * src/wire.rs has the same layouts.
+ */
+#ifndef FLOWSTART_TELL_BPF_H
+#define FLOWSTART_TELL_BPF_H
+
+#include "kernel.h"
+#include "startup.h"
+
+/* A destination; those of IPv4 are ::ffff:a.b.c.d. */
+struct destination {
+	u32 prefix_length;
+	u8 address[16];
+};
+
+struct hint {
+	/* Bytes per second. */
+	u64 rate;
+	/* Microseconds; 0: not known. */
+	u64 rtt;
+	/* On the clock of bpf_ktime_get_ns: when it was given, and until when it holds; 0: it does not expire. */
+	u64 given;
+	u64 expires;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
+	__uint(max_entries, 65536);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct destination);
+	__type(value, struct hint);
+} hints SEC(".maps");
+
+struct counts {
+	/* Connections that took the scheme, and those that have ended. */
+	u64 started;
+	u64 ended;
+	/* Launches, and starts that lacked what the scheme needs. */
+	u64 launched;
+	u64 fell_back;
+	/* Ends of startup by reason. */
+	u64 exits[REASONS];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct counts);
+} counts SEC(".maps");
+
+enum event_kind {
+	EVENT_LAUNCH = 1,
+	EVENT_FALLBACK,
+	EVENT_EXIT,
+};
+
+struct event {
+	u64 time;
+	u64 pacing_rate;
+	u32 kind;
+	u32 reason;
+	u32 cwnd;
+	u32 ssthresh;
+	u32 srtt;
+	u32 segment;
+	u8 source[16];
+	u8 destination[16];
+	u16 source_port;
+	u16 destination_port;
+	u32 unused;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 18);
+} events SEC(".maps");
+
+/* Whether someone follows the events; otherwise none are written. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, u32);
+} following SEC(".maps");
+
+static __always_inline struct counts *counts_of_cpu(void)
+{
+	u32 only = 0;
+
+	return bpf_map_lookup_elem(&counts, &only);
+}
+
+static __always_inline void mapped(u8 address[16], u32 ipv4)
+{
+	__builtin_memset(address, 0, 10);
+	address[10] = address[11] = 0xff;
+	__builtin_memcpy(address + 12, &ipv4, 4);
+}
+
+static __always_inline void destination_of(struct sock *sk, u8 address[16])
+{
+	if (sk->__sk_common.skc_family == AF_INET6) {
+		struct in6_addr found = sk->__sk_common.skc_v6_daddr;
+
+		__builtin_memcpy(address, &found, 16);
+	} else {
+		mapped(address, sk->__sk_common.skc_daddr);
+	}
+}
+
+static __always_inline void source_of(struct sock *sk, u8 address[16])
+{
+	if (sk->__sk_common.skc_family == AF_INET6) {
+		struct in6_addr found = sk->__sk_common.skc_v6_rcv_saddr;
+
+		__builtin_memcpy(address, &found, 16);
+	} else {
+		mapped(address, sk->__sk_common.skc_rcv_saddr);
+	}
+}
+
+/* The hint for a destination that still holds; NULL: there is none. */
+static __always_inline const struct hint *hint_for(struct sock *sk)
+{
+	struct destination to = { .prefix_length = 128 };
+	const struct hint *hint;
+
+	destination_of(sk, to.address);
+	hint = bpf_map_lookup_elem(&hints, &to);
+	if (!hint || (hint->expires && hint->expires < bpf_ktime_get_ns()))
+		return NULL;
+	return hint;
+}
+
+static __always_inline void tell(struct sock *sk, enum event_kind kind, enum reason reason)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct event *event;
+	u32 only = 0, *wanted;
+
+	wanted = bpf_map_lookup_elem(&following, &only);
+	if (!wanted || !*wanted)
+		return;
+	event = bpf_ringbuf_reserve(&events, sizeof(*event), 0);
+	if (!event)
+		return;
+	event->time = bpf_ktime_get_ns();
+	event->pacing_rate = kind == EVENT_LAUNCH && sk->sk_pacing_status ? sk->sk_pacing_rate : 0;
+	event->kind = kind;
+	event->reason = reason;
+	event->cwnd = tp->snd_cwnd;
+	event->ssthresh = tp->snd_ssthresh;
+	event->srtt = tp->srtt_us >> 3;
+	event->segment = tp->mss_cache;
+	source_of(sk, event->source);
+	destination_of(sk, event->destination);
+	event->source_port = sk->__sk_common.skc_num;
+	event->destination_port = __builtin_bswap16(sk->__sk_common.skc_dport);
+	event->unused = 0;
+	bpf_ringbuf_submit(event, 0);
+}
+
+#endif

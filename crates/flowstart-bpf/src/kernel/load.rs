@@ -1,0 +1,108 @@
+//! Loads a scheme and leaves it in the kernel.
+
+use std::cell::RefCell;
+
+use libbpf_rs::{MapCore, Object, ObjectBuilder, PrintLevel, set_print};
+
+use super::{KernelError, available, hints, permission, pins};
+use crate::hint::Hint;
+use crate::port::{Port, Ported};
+
+include!(concat!(env!("OUT_DIR"), "/objects.rs"));
+
+/// The map of `struct settings` in `bpf/startup.bpf.h`.
+const SETTINGS: &str = ".rodata.settings";
+/// The map of the congestion control itself.
+const OPERATIONS: &str = "startup";
+/// Lines of the kernel's messages that are shown.
+const SHOWN: usize = 12;
+
+/// The congestion avoidance that follows startup: the kernel's own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Continuation {
+    /// CUBIC.
+    #[default]
+    Cubic,
+    /// Reno.
+    Reno,
+}
+
+/// Loads a scheme, which stays until [`unload`](super::unload()).
+///
+/// # Errors
+///
+/// What this host or kernel cannot do. Nothing is then left behind.
+pub fn load(ported: &Ported, continuation: Continuation, hints: &[Hint]) -> Result<(), KernelError> {
+    let port = ported.port;
+    permission::check()?;
+    if pins::is_loaded(port)? {
+        return Err(KernelError::Loaded { scheme: port.scheme });
+    }
+    if available()?.iter().any(|name| name == port.kernel_name) {
+        return Err(KernelError::NameTaken { name: port.kernel_name });
+    }
+    let mut object = in_kernel(port, &settings(ported, continuation))?;
+    for map in object.maps().filter(|map| map.name() == "hints") {
+        hints::write(&map, port.scheme, hints)?;
+    }
+    pins::make_folder(port)?;
+    pin(port, &mut object).inspect_err(|_| pins::remove_folder(port))
+}
+
+/// `struct settings`.
+fn settings(ported: &Ported, continuation: Continuation) -> Vec<u8> {
+    let reno = u32::from(continuation == Continuation::Reno);
+    [&reno.to_ne_bytes()[..], &0_u32.to_ne_bytes(), &ported.parameters].concat()
+}
+
+thread_local! {
+    /// What libbpf and the kernel said last.
+    static SAID: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Runs `work` and says what libbpf printed meanwhile if it fails.
+fn listening<T>(port: &Port, work: impl FnOnce() -> libbpf_rs::Result<T>) -> Result<T, KernelError> {
+    SAID.take();
+    let before = set_print(Some((PrintLevel::Warn, |_, text| {
+        SAID.with_borrow_mut(|said| said.extend(text.lines().map(str::to_owned)));
+    })));
+    let done = work();
+    set_print(before);
+    done.map_err(|error| {
+        let said = SAID.take();
+        let last = said.len().saturating_sub(SHOWN);
+        let told = [vec![format!("{error:#}")], said[last..].to_vec()].concat().join("\n  ");
+        KernelError::Refused { scheme: port.scheme, told }
+    })
+}
+
+/// The scheme's program in the kernel, which has verified it.
+fn in_kernel(port: &Port, settings: &[u8]) -> Result<Object, KernelError> {
+    let refused = |told: &str| KernelError::Refused { scheme: port.scheme, told: told.to_owned() };
+    let file = port.scheme.replace('-', "_");
+    let program = OBJECTS.iter().find(|(name, _)| *name == file);
+    let (_, program) = program.ok_or_else(|| refused("this build does not contain its program"))?;
+    listening(port, || {
+        let mut open = ObjectBuilder::default().open_memory(program)?;
+        for mut map in open.maps_mut().filter(|map| map.name() == SETTINGS) {
+            map.set_initial_value(settings)?;
+        }
+        open.load()
+    })
+}
+
+/// Registers the congestion control and pins what keeps it.
+fn pin(port: &Port, object: &mut Object) -> Result<(), KernelError> {
+    listening(port, || {
+        for mut map in object.maps_mut() {
+            let name = map.name().to_string_lossy().into_owned();
+            if pins::MAPS.contains(&&*name) {
+                map.pin(pins::file(port, &name))?;
+            }
+        }
+        for mut map in object.maps_mut().filter(|map| map.name() == OPERATIONS) {
+            map.attach_struct_ops()?.pin(pins::file(port, pins::LINK))?;
+        }
+        Ok(())
+    })
+}

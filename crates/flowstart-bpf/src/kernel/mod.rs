@@ -1,0 +1,119 @@
+//! Loading the programs into the kernel, unloading them, and what they tell.
+//!
+//! A loaded scheme lives in the kernel, held by files below [`pins::FOLDER`], until it is unloaded.
+
+use std::io;
+use std::path::PathBuf;
+
+pub use self::events::{Event, EventKind, follow};
+pub use self::hints::give_hints;
+pub use self::load::{Continuation, load};
+pub use self::status::{Counts, Status, status};
+pub use self::unload::{Unloaded, unload};
+
+mod events;
+mod hints;
+mod load;
+mod permission;
+pub mod pins;
+mod status;
+mod unload;
+mod wire;
+
+/// What the kernel or this host refuses.
+#[derive(Debug, thiserror::Error)]
+pub enum KernelError {
+    /// The process may not.
+    #[error("this needs root, or the capabilities {0}")]
+    Permission(String),
+    /// The kernel does not describe its types.
+    #[error("this kernel has no /sys/kernel/btf/vmlinux (CONFIG_DEBUG_INFO_BTF), which the programs need")]
+    NoTypes,
+    /// There is no place for what stays loaded.
+    #[error("{place}: no BPF filesystem is mounted there and none can be mounted: {cause}")]
+    NoFilesystem {
+        /// Where it should be.
+        place: &'static str,
+        /// Why not.
+        cause: io::Error,
+    },
+    /// What would be mounted would not stay.
+    #[error(
+        "this process has mounts of its own, as below `ip netns exec`, and what is loaded would end with them; use \
+         `nsenter --net=/run/netns/NAME`, or load it outside, for schemes are there in all network namespaces"
+    )]
+    MountNamespace,
+    /// The scheme is loaded.
+    #[error("{scheme} is loaded already; `flowstart tcp unload {scheme}` makes room for other parameters")]
+    Loaded {
+        /// The scheme.
+        scheme: &'static str,
+    },
+    /// The scheme is not loaded.
+    #[error("{scheme} is not loaded")]
+    NotLoaded {
+        /// The scheme.
+        scheme: &'static str,
+    },
+    /// Another congestion control has the name.
+    #[error("the kernel has a congestion control {name} already, which is not from here or still ends")]
+    NameTaken {
+        /// The name.
+        name: &'static str,
+    },
+    /// New connections would go on taking it.
+    #[error(
+        "{name} is the default (net.ipv4.tcp_congestion_control) of this network namespace, so new connections would \
+         still get it; choose another first, such as `sysctl net.ipv4.tcp_congestion_control=cubic`"
+    )]
+    IsDefault {
+        /// The congestion control.
+        name: &'static str,
+    },
+    /// The kernel took none of it.
+    #[error("the kernel refuses {scheme}: {told}")]
+    Refused {
+        /// The scheme.
+        scheme: &'static str,
+        /// What it said.
+        told: String,
+    },
+    /// A file cannot be used.
+    #[error("{file}: {cause}")]
+    File {
+        /// The file.
+        file: PathBuf,
+        /// Why not.
+        cause: io::Error,
+    },
+    /// What is loaded was written by another version.
+    #[error("{file} is not as this version writes it; unload {scheme} and load it again")]
+    OtherVersion {
+        /// The file.
+        file: PathBuf,
+        /// The scheme.
+        scheme: &'static str,
+    },
+}
+
+impl KernelError {
+    /// Whether another input would help, and not another host.
+    pub fn is_input(&self) -> bool {
+        matches!(self, Self::Loaded { .. } | Self::NotLoaded { .. } | Self::IsDefault { .. } | Self::NameTaken { .. })
+    }
+}
+
+/// Names of the kernel's congestion controls.
+fn available() -> Result<Vec<String>, KernelError> {
+    let text = read("/proc/sys/net/ipv4/tcp_available_congestion_control")?;
+    Ok(text.split_whitespace().map(str::to_owned).collect())
+}
+
+/// The congestion control of new connections.
+fn default_of_namespace() -> Result<String, KernelError> {
+    Ok(read("/proc/sys/net/ipv4/tcp_congestion_control")?.trim().to_owned())
+}
+
+fn read(file: &str) -> Result<String, KernelError> {
+    std::fs::read_to_string(file).map_err(|cause| KernelError::File { file: file.into(), cause })
+}

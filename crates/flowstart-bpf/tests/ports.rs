@@ -1,0 +1,472 @@
+//! The schemes in C decide as those of `flowstart-core`: both get the events of random transfers. They end startup with
+//! the same event for the same reason, and their windows differ by less than a packet.
+//!
+//! It takes a compiler of C.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+
+use flowstart_bpf::port::Ported;
+use flowstart_core::event::{Ack, DecisionLog, Loss, Sent};
+use flowstart_core::launch::{Launch, UNPACED};
+use flowstart_core::path::{AccessTechnology, Hint, PathKnowledge, SavedPath};
+use flowstart_core::rtt::RttEstimator;
+use flowstart_core::startup::{Increase, StartupConfig, StartupContext, StartupState, Step, blitzstart};
+use flowstart_core::startup::{careful_resume, hystart_plus_plus, initial_start, jump_start, more_start, search};
+use flowstart_core::time::{Duration, Timestamp};
+use flowstart_core::units::{Bytes, Rate};
+use flowstart_core::window::Window;
+use proptest::prelude::*;
+use tempfile::TempDir;
+
+const SEGMENT: u64 = 1448;
+/// Where a connection's positions begin, near the end of TCP's numbers.
+const FIRST: u32 = u32::MAX - 50_000;
+/// Names of `enum reason`.
+const REASONS: [&str; 11] =
+    ["", "launch", "loss", "ecn", "delay", "chokepoint", "validated", "timeout", "idle", "ssthresh", "path-changed"];
+
+/// A scheme's program in user space.
+fn program(scheme: &str) -> PathBuf {
+    static BUILT: OnceLock<TempDir> = OnceLock::new();
+    let folder = BUILT.get_or_init(|| TempDir::new().unwrap());
+    let name = scheme.replace('-', "_");
+    let made = folder.path().join(&name);
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".into());
+    let mut command = Command::new(compiler);
+    command.args(["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter"]);
+    command.args(["-include", &format!("{name}.h"), &format!("-DNAME={name}")]);
+    command.arg("-I").arg(here.join("bpf")).arg("-o").arg(&made).arg(here.join("tests/ports/driver.c"));
+    assert!(command.status().unwrap().success(), "{scheme} cannot be compiled");
+    made
+}
+
+/// What was decided: window, ssthresh, reason (0: startup goes on), pacing rate in bytes per second (0: none).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Decided {
+    cwnd: u64,
+    ssthresh: u64,
+    reason: u64,
+    rate: u64,
+}
+
+impl Decided {
+    fn read(line: &str) -> Self {
+        let fields: Vec<u64> = line.split(' ').map(|field| field.parse().unwrap()).collect();
+        let [cwnd, ssthresh, reason, rate] = fields[..] else { panic!("{line}") };
+        Self { cwnd, ssthresh, reason, rate }
+    }
+
+    fn is_near(&self, other: &Self) -> bool {
+        let near = |one: u64, other: u64| one.abs_diff(other) <= SEGMENT;
+        let rates = self.rate.abs_diff(other.rate) <= self.rate / 1000 + 1;
+        near(self.cwnd, other.cwnd) && near(self.ssthresh, other.ssthresh) && self.reason == other.reason && rates
+    }
+}
+
+/// An event of a random transfer.
+#[derive(Clone, Copy, Debug)]
+enum Event {
+    /// Up to so many packets leave.
+    Send(u64),
+    /// So many packets are acknowledged; the RTT is longer than the handshake's by so many microseconds.
+    Acknowledge(u64, u64),
+    /// A packet is acknowledged after this share of the handshake's RTT, in percent.
+    Early(u64),
+    /// So many percent of an RTT pass.
+    Wait(u64),
+    /// So many of the oldest packets are lost.
+    Lose(u64),
+    /// A mark.
+    Mark,
+}
+
+/// Events of a transfer of which every so many-th is a loss or a mark.
+fn events(trouble: u32) -> impl Strategy<Value = Vec<Event>> {
+    let event = prop_oneof![
+        5 * trouble => (1..60_u64).prop_map(Event::Send),
+        trouble => (200..4000_u64).prop_map(Event::Send),
+        8 * trouble => (1..12_u64, 0..30_000_u64).prop_map(|(packets, longer)| Event::Acknowledge(packets, longer)),
+        trouble => (20..300_u64, 0..30_000_u64).prop_map(|(packets, longer)| Event::Acknowledge(packets, longer)),
+        trouble => (1..30_u64).prop_map(Event::Wait),
+        1 => (30..600_u64).prop_map(Event::Wait),
+        4 => (5..100_u64).prop_map(Event::Early),
+        2 => (1..20_u64).prop_map(Event::Lose),
+        1 => (20..300_u64).prop_map(Event::Lose),
+        1 => Just(Event::Mark),
+    ];
+    proptest::collection::vec(event, 0..400)
+}
+
+/// A host of both: it tells each event to the scheme of the core, and writes it down for the one in C.
+struct Host {
+    scheme: StartupState,
+    window: Window,
+    sent: u64,
+    acknowledged: u64,
+    rtt: u64,
+    estimator: RttEstimator,
+    now: Timestamp,
+    script: String,
+    expected: Vec<Decided>,
+    is_over: bool,
+    /// Whether the scheme needs no launch to be in charge.
+    always_starts: bool,
+}
+
+/// A position as TCP counts it.
+fn in_tcp(position: u64) -> u32 {
+    FIRST.wrapping_add(position as u32)
+}
+
+impl Host {
+    fn new(config: &StartupConfig) -> Self {
+        let context = StartupContext {
+            segment: Bytes::new(SEGMENT),
+            initial_window: Bytes::new(10 * SEGMENT),
+            increase: Increase::Bytes,
+            paced: false,
+        };
+        Self {
+            scheme: config.build(context),
+            window: Window { cwnd: Bytes::new(10 * SEGMENT), ssthresh: Bytes::MAX },
+            sent: 0,
+            acknowledged: 0,
+            rtt: 0,
+            estimator: RttEstimator::new(Duration::from_millis(100)),
+            now: Timestamp::ZERO,
+            script: String::new(),
+            expected: Vec::new(),
+            is_over: false,
+            always_starts: !config.has_launch(),
+        }
+    }
+
+    fn rate(&mut self) -> u64 {
+        let rate = self.scheme.as_dyn().pacing_rate().filter(|rate| *rate != UNPACED);
+        rate.map_or(0, |rate| rate.bits_per_sec() / 8)
+    }
+
+    fn launch(&mut self, path: &PathKnowledge) {
+        let micros = |time: Option<Duration>| time.map_or(0, |time| time.as_nanos() / 1000);
+        let bytes = |bytes: Option<Bytes>| bytes.map_or(0, Bytes::get);
+        self.rtt = micros(path.handshake_rtt);
+        let launch = self.scheme.as_dyn().launch(self.now, path, &mut DecisionLog::default());
+        writeln!(
+            self.script,
+            "launch {} {} {} {} {} {} {} {SEGMENT} {} {FIRST}",
+            self.rtt,
+            micros(path.min_rtt()),
+            bytes(path.bytes_waiting),
+            bytes(path.receive_window),
+            path.hint.map_or(0, |hint| hint.bandwidth.bits_per_sec() / 8),
+            micros(path.saved.map(|saved| saved.rtt)),
+            micros(path.saved.map(|saved| saved.age)),
+            10 * SEGMENT,
+        )
+        .unwrap();
+        let Launch { cwnd, pacing_rate, continuation, .. } = launch;
+        self.window.cwnd = cwnd;
+        let enters = self.scheme.as_dyn().take_phase().is_some();
+        let is_launch = self.always_starts || enters || launch != Launch::window(cwnd);
+        let ssthresh = continuation.map_or(u64::MAX, |continuation| continuation.ssthresh.get());
+        let rate = pacing_rate.map_or(0, |rate| rate.bits_per_sec() / 8);
+        self.expected.push(Decided { cwnd: cwnd.get(), ssthresh, reason: is_launch.into(), rate });
+        self.is_over = !is_launch || continuation.is_some();
+    }
+
+    fn decided(&mut self, step: Step) {
+        let (cwnd, ssthresh, reason) = match step {
+            Step::Continue { cwnd } => (cwnd, u64::MAX, 0),
+            Step::Exit(exit) => {
+                self.is_over = true;
+                let reason = REASONS.iter().position(|reason| *reason == exit.reason.name()).unwrap();
+                (exit.cwnd, exit.ssthresh.get(), reason as u64)
+            }
+        };
+        self.window.cwnd = cwnd;
+        let rate = self.rate();
+        self.expected.push(Decided { cwnd: cwnd.get(), ssthresh, reason, rate });
+    }
+
+    fn in_flight(&self) -> Bytes {
+        Bytes::new(self.sent - self.acknowledged)
+    }
+
+    fn happens(&mut self, event: Event) {
+        if self.is_over {
+            return;
+        }
+        self.now += Duration::from_micros(self.rtt / 50 + 1);
+        if self.now >= self.scheme.as_dyn().next_wakeup() {
+            let step = self.scheme.as_dyn().on_timer(self.now, self.window);
+            writeln!(self.script, "time {}", self.now.as_nanos()).unwrap();
+            self.decided(step);
+        }
+        match event {
+            Event::Send(packets) => {
+                for _ in 0..packets {
+                    if self.in_flight() + Bytes::new(SEGMENT) > self.window.cwnd {
+                        break;
+                    }
+                    self.sent += SEGMENT;
+                    let sent = Sent::new(self.now, Bytes::new(SEGMENT), self.in_flight(), self.sent);
+                    self.scheme.as_dyn().on_sent(&sent);
+                    writeln!(self.script, "sent {} {}", in_tcp(self.sent), self.in_flight().get()).unwrap();
+                }
+            }
+            Event::Acknowledge(packets, longer) => self.acknowledge(packets, self.rtt + longer),
+            Event::Early(percent) => self.acknowledge(1, (self.rtt * percent / 100).max(1)),
+            Event::Wait(percent) => self.now += Duration::from_micros(self.rtt * percent / 100),
+            Event::Lose(packets) => self.lose(packets),
+            Event::Mark => self.congestion(Bytes::ZERO, self.sent),
+        }
+    }
+
+    fn acknowledge(&mut self, packets: u64, rtt: u64) {
+        let bytes = (packets * SEGMENT).min(self.in_flight().get());
+        if bytes == 0 {
+            return;
+        }
+        let in_use = self.in_flight() + Bytes::new(SEGMENT) > self.window.cwnd;
+        self.acknowledged += bytes;
+        let mut ack = Ack::new(self.now, Bytes::new(bytes), bytes / SEGMENT, self.acknowledged);
+        ack.rtt = Some(Duration::from_micros(rtt));
+        ack.in_flight_before = self.in_flight() + Bytes::new(bytes);
+        ack.in_flight = self.in_flight();
+        self.estimator.update(self.now, Duration::from_micros(rtt), Duration::ZERO);
+        let step = self.scheme.as_dyn().on_ack(&ack, self.window, in_use, &self.estimator);
+        let (position, sent) = (in_tcp(self.acknowledged), in_tcp(self.sent));
+        let (now, in_flight) = (self.now.as_nanos(), self.in_flight().get());
+        let ack = format!("ack {now} {bytes} {rtt} {rtt} {in_flight} {position} {sent} {SEGMENT} {}", u8::from(in_use));
+        writeln!(self.script, "{ack}").unwrap();
+        self.decided(step);
+    }
+
+    /// The oldest packets are lost, sent again and acknowledged in one recovery.
+    fn lose(&mut self, packets: u64) {
+        let packets = packets.min(self.in_flight().get() / SEGMENT);
+        if packets == 0 {
+            return;
+        }
+        for number in 1..=packets {
+            let position = self.acknowledged + number * SEGMENT;
+            self.scheme.as_dyn().on_retransmission(position, Bytes::new(SEGMENT));
+            writeln!(self.script, "again {} {SEGMENT}", in_tcp(position)).unwrap();
+        }
+        self.congestion(Bytes::new(packets * SEGMENT), self.acknowledged + packets * SEGMENT);
+    }
+
+    fn congestion(&mut self, bytes: Bytes, position: u64) {
+        let reduced = self.window.cwnd.scale(0.7);
+        let (before, in_flight) = (self.in_flight(), self.in_flight().saturating_sub(bytes));
+        let loss = Loss { now: self.now, bytes, position, in_flight_before: before, in_flight };
+        if bytes > Bytes::ZERO {
+            self.scheme.as_dyn().on_lost(&loss);
+        }
+        let step = self.scheme.as_dyn().on_congestion(&loss, self.window, reduced);
+        // What the scheme finds out from the retransmissions the kernel's program sees at the oldest packet.
+        let in_launch = u8::from(matches!(step, Step::Continue { .. }));
+        let (lost, position) = (bytes.get(), in_tcp(position));
+        writeln!(self.script, "congestion {lost} {position} {in_launch} {}", reduced.get()).unwrap();
+        let recovers = matches!(step, Step::Continue { .. });
+        let step = match step {
+            // The core does not say whether it was a loss or a mark.
+            Step::Exit(mut exit) if bytes == Bytes::ZERO => {
+                exit.reason = flowstart_core::event::ExitReason::Ecn;
+                Step::Exit(exit)
+            }
+            other => other,
+        };
+        self.decided(step);
+        if recovers {
+            let step = self.scheme.as_dyn().on_recovered(self.now, self.window);
+            self.script.push_str("recovered\n");
+            self.decided(step);
+        }
+    }
+}
+
+/// Runs a transfer in both and compares all decisions.
+fn both_agree(program: &Path, config: &StartupConfig, path: &PathKnowledge, events: &[Event]) {
+    let mut host = Host::new(config);
+    host.launch(path);
+    for event in events {
+        host.happens(*event);
+    }
+    let parameters = Ported::new(config).unwrap().parameters;
+    let parameters: String = parameters.iter().map(|byte| format!("{byte:02x}")).collect();
+    let mut command = Command::new(program);
+    let mut child = command.arg(parameters).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    // A scheme that does not launch ends without reading the rest.
+    drop(child.stdin.take().unwrap().write_all(host.script.as_bytes()));
+    let told = child.wait_with_output().unwrap();
+    assert!(told.status.success(), "{}", host.script);
+    let decided: Vec<_> = String::from_utf8(told.stdout).unwrap().lines().map(Decided::read).collect();
+    assert_eq!(decided.len(), host.expected.len(), "{}", host.script);
+    for (number, (ours, core)) in decided.iter().zip(&host.expected).enumerate() {
+        assert!(ours.is_near(core), "decision {number}: {ours:?} instead of {core:?} after\n{}", host.script);
+    }
+}
+
+/// What may be known of a path.
+fn path() -> impl Strategy<Value = PathKnowledge> {
+    let rtt = 1..400_000_u64;
+    (
+        rtt.clone(),
+        1_000..3_000_000_u64,
+        3_000..3_000_000_u64,
+        proptest::option::of(100..400_000_u64),
+        proptest::option::of(rtt),
+    )
+        .prop_map(|(rtt, waiting, receive_window, kbit, saved)| PathKnowledge {
+            handshake_rtt: Some(Duration::from_micros(rtt)),
+            bytes_waiting: Some(Bytes::new(waiting)),
+            receive_window: Some(Bytes::new(receive_window)),
+            hint: kbit.map(|kbit| Hint {
+                bandwidth: Rate::from_bits_per_sec(kbit * 1000),
+                technology: AccessTechnology::Unknown,
+            }),
+            saved: saved.filter(|_| kbit.is_some()).map(|saved| SavedPath {
+                rtt: Duration::from_micros(saved),
+                cwnd: Bytes::new(kbit.unwrap_or(0) * 125 * saved / 1_000_000),
+                age: Duration::from_micros(7_000_000),
+            }),
+            ..PathKnowledge::default()
+        })
+}
+
+/// Random transfers of a scheme with random parameters.
+fn agrees(scheme: &str, configs: impl Strategy<Value = StartupConfig>) {
+    let program = program(scheme);
+    let cases = ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() };
+    // Transfers with few troubles come far, others have many.
+    let events = prop_oneof![events(1), events(20), events(400)];
+    proptest!(cases, |(config in configs, path in path(), events in events)| {
+        both_agree(&program, &config, &path, &events);
+    });
+}
+
+#[test]
+fn jump_start_is_that_of_the_core() {
+    let configs = (proptest::option::of(1000..2_000_000_u64), any::<bool>()).prop_map(|(threshold, pacing)| {
+        let threshold = threshold.map(Bytes::new);
+        StartupConfig::JumpStart(jump_start::Config { threshold, pacing, ..Default::default() })
+    });
+    agrees("jump-start", configs);
+}
+
+/// A rate of 100 kbit/s to 1 Gbit/s.
+fn rate() -> impl Strategy<Value = Rate> {
+    (100..1_000_000_u64).prop_map(|kbit| Rate::from_bits_per_sec(kbit * 1000))
+}
+
+#[test]
+fn blitzstart_is_that_of_the_core() {
+    use blitzstart::{PacingRtt, RttSource};
+    let rtts = proptest::sample::select(vec![RttSource::Min, RttSource::Handshake, RttSource::Cached]);
+    let numbers = (0.5..4.0, 0.5..2.0, 0.25..1.5, 0.5..1.0, 0..30_000_u64);
+    let choices = (rtts, any::<bool>(), any::<bool>(), any::<bool>(), rate());
+    let configs = (numbers, choices).prop_map(|(numbers, choices)| {
+        let (estimate, buffer_factor, pacing_fraction, payload_fraction, ack_delay) = numbers;
+        let (rtt, pacing, by_launch, header_correction, max_hint) = choices;
+        StartupConfig::Blitzstart(blitzstart::Config {
+            estimate,
+            buffer_factor,
+            pacing_fraction,
+            payload_fraction,
+            ack_delay: Duration::from_micros(ack_delay),
+            rtt,
+            pacing,
+            pacing_rtt: if by_launch { PacingRtt::Launch } else { PacingRtt::Smoothed },
+            header_correction,
+            max_hint,
+            ..Default::default()
+        })
+    });
+    agrees("blitzstart", configs);
+}
+
+#[test]
+fn initial_start_is_that_of_the_core() {
+    use initial_start::WindowSource;
+    let sources = proptest::sample::select(vec![WindowSource::Static, WindowSource::Saved, WindowSource::Hint]);
+    let configs = (1..300_u32, sources, 0.1..10.0, 1..10_000_u32, any::<bool>()).prop_map(
+        |(iw, window, factor, max_window, pacing)| {
+            StartupConfig::InitialStart(initial_start::Config { iw, window, factor, max_window, pacing })
+        },
+    );
+    agrees("initial-start", configs);
+}
+
+#[test]
+fn more_start_is_that_of_the_core() {
+    use more_start::RateSource;
+    let sources = vec![RateSource::Any, RateSource::Application, RateSource::Hint, RateSource::Saved];
+    let configs = (proptest::option::of(rate()), proptest::sample::select(sources), 0.1..10.0, any::<bool>()).prop_map(
+        |(rate, source, factor, pacing)| StartupConfig::MoreStart(more_start::Config { rate, source, factor, pacing }),
+    );
+    agrees("more-start", configs);
+}
+
+#[test]
+fn hystart_plus_plus_is_that_of_the_core() {
+    use hystart_plus_plus::CssBaseline;
+    let thresholds = (0..8_000_u64, 0..20_000_u64, 1..20_u32, 1..12_u32);
+    let numbers =
+        (2..8_u32, 1..8_u32, proptest::option::of(1..100_u32), proptest::option::of(1..20_u32), any::<bool>());
+    let configs = (thresholds, numbers).prop_map(|(thresholds, numbers)| {
+        let (least, more, min_rtt_divisor, n_rtt_sample) = thresholds;
+        let (css_growth_divisor, css_rounds, iw, l, by_threshold) = numbers;
+        StartupConfig::HystartPlusPlus(hystart_plus_plus::Config {
+            iw,
+            min_rtt_thresh: Duration::from_micros(least),
+            max_rtt_thresh: Duration::from_micros(least + more),
+            min_rtt_divisor,
+            n_rtt_sample,
+            css_growth_divisor,
+            css_rounds,
+            l,
+            css_baseline: if by_threshold { CssBaseline::EntryThreshold } else { CssBaseline::CurrentRound },
+        })
+    });
+    agrees("hystart-plus-plus", configs);
+}
+
+#[test]
+fn search_is_that_of_the_core() {
+    let configs = (2.0..5.0, 0.05..0.6, proptest::option::of(1..100_u32)).prop_map(|(window_factor, thresh, iw)| {
+        // As the port rounds them.
+        let window_factor = f64::round(window_factor * 1000.0) / 1000.0;
+        let thresh = Some(f64::round(thresh * 1000.0) / 1000.0);
+        StartupConfig::Search(search::Config { window_factor, thresh, iw, ..Default::default() })
+    });
+    let valid = configs.prop_filter("out of range", |config| config.validate().is_ok());
+    agrees("search", valid);
+}
+
+#[test]
+fn careful_resume_is_that_of_the_core() {
+    let windows = (proptest::option::of(1..40_u32), 0.5..10.0, 0.1..1.0, proptest::option::of(10_000..5_000_000_u64));
+    let configs = (windows, 5_000..10_000_u64, 0.0..6.0, any::<bool>(), 0.5..1.0).prop_map(
+        |((iw, factor, jump, max_jump), lifetime, min_saved, pacing, beta)| {
+            StartupConfig::CarefulResume(careful_resume::Config {
+                iw,
+                factor,
+                jump,
+                max_jump: max_jump.map(Bytes::new),
+                lifetime: Duration::from_millis(lifetime),
+                min_saved,
+                pacing,
+                beta,
+            })
+        },
+    );
+    agrees("careful-resume", configs);
+}

@@ -1,0 +1,250 @@
+//! `flowstart tcp`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand, ValueEnum};
+use flowstart_bpf::hint::Hint;
+use flowstart_bpf::port::{self, PORTS, Port, Ported};
+use flowstart_core::startup::{StartupConfig, slow_start};
+use flowstart_core::time::Duration;
+use flowstart_lab::spec;
+use serde_json::{Value, json};
+
+use crate::failure::Failure;
+use crate::output::print;
+
+#[cfg(all(target_os = "linux", feature = "tcp"))]
+mod kernel;
+mod path_store;
+
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  flowstart tcp load jump-start:threshold=64KB
+  sysctl net.ipv4.tcp_congestion_control=fs_jump_start
+  flowstart tcp status --follow
+  sysctl net.ipv4.tcp_congestion_control=cubic
+  flowstart tcp unload jump-start
+  flowstart tcp load blitzstart --hint 192.0.2.0/24=25mbit,40ms
+  flowstart tcp hint blitzstart --hint 192.0.2.0/24=50mbit,40ms
+  flowstart tcp list
+
+A loaded scheme is a congestion control of the kernel (eBPF), under the name that `list` shows. Programs need no change: they get \
+it as the default of their network namespace (the sysctl above), by a route (`ip route change ... congctl NAME`), or \
+ask for it (TCP_CONGESTION). Until startup ends the scheme decides on the window; then the kernel's own CUBIC or Reno \
+does. Recovery from losses is the kernel's throughout. A scheme that lacks its input leaves the start to CUBIC, and the \
+counts of `status` say so.
+
+A scheme stays loaded until `unload`, held by files below /sys/fs/bpf/flowstart. Connections that have it when it is \
+unloaded go on with it until they end. Only root may choose it for a socket, unless \
+net.ipv4.tcp_allowed_congestion_control names it, or it is the default of the first network namespace; other \
+namespaces can make it their default only then.
+
+It takes Linux 6.4 or later with BTF (6.18 is tested), root (CAP_BPF, CAP_PERFMON, CAP_NET_ADMIN; CAP_SYS_ADMIN to mount the BPF \
+filesystem), and a build with `--features tcp`.")]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Load a scheme into the kernel.
+    Load(Load),
+    /// Give a loaded scheme more hints, or newer ones.
+    Hint(More),
+    /// Take a scheme out of the kernel.
+    Unload(Named),
+    /// The schemes that TCP of Linux can have.
+    List(Form),
+    /// What is loaded, and what its connections have done.
+    Status(Status),
+}
+
+#[derive(Debug, Args)]
+struct Load {
+    /// The scheme: NAME or NAME:key=value,... (tcp list; list schemes NAME shows the keys).
+    scheme: String,
+    /// The kernel's congestion avoidance after startup.
+    #[arg(long, value_enum, default_value_t = Continuation::Cubic)]
+    continuation: Continuation,
+    #[command(flatten)]
+    hints: Hints,
+    #[command(flatten)]
+    form: Form,
+}
+
+#[derive(Debug, Args)]
+struct Hints {
+    /// What is known of the paths to a network or an address: PREFIX=RATE or PREFIX=RATE,RTT, such as
+    /// 192.0.2.0/24=25mbit,40ms. The longest prefix counts.
+    #[arg(long = "hint", value_name = "HINT", num_args = 1..)]
+    hints: Vec<Hint>,
+    /// A path store, as of serve --path-store and oracle: its prefixes become hints, with the age they have. A --hint
+    /// for the same prefix counts instead.
+    #[arg(long, value_name = "FILE")]
+    path_store: Option<PathBuf>,
+    /// How long hints are believed, 1s to 31536000s. Default: one hour for those of a path store, and always for
+    /// others.
+    #[arg(long, value_name = "TIME", value_parser = lifetime)]
+    hint_lifetime: Option<Duration>,
+}
+
+#[derive(Debug, Args)]
+struct More {
+    /// The scheme.
+    scheme: String,
+    #[command(flatten)]
+    hints: Hints,
+    #[command(flatten)]
+    form: Form,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Continuation {
+    Cubic,
+    Reno,
+}
+
+#[derive(Debug, Args)]
+struct Named {
+    /// The scheme.
+    scheme: String,
+    #[command(flatten)]
+    form: Form,
+}
+
+#[derive(Debug, Args)]
+struct Form {
+    /// JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+struct Status {
+    /// Tell launches and ends of startups as they happen, a line of JSON each, until a signal comes.
+    #[arg(long)]
+    follow: bool,
+    #[command(flatten)]
+    form: Form,
+}
+
+fn lifetime(text: &str) -> Result<Duration, String> {
+    let time: Duration = text.parse().map_err(|error| format!("{error}"))?;
+    let allowed = Duration::from_millis(1000)..=Duration::from_millis(365 * 86_400_000);
+    if allowed.contains(&time) { Ok(time) } else { Err("allowed is 1s to 31536000s".into()) }
+}
+
+impl Load {
+    /// The scheme as the kernel gets it.
+    fn ported(&self) -> Result<Ported, Failure> {
+        let base = StartupConfig::SlowStart(slow_start::Config::default());
+        let config = spec::scheme("SCHEME", &self.scheme, &base).map_err(|error| positional(&error))?.value;
+        let ported = Ported::new(&config).map_err(|error| Failure::Input(error.to_string()))?;
+        if !ported.uses_hints {
+            self.hints.refuse(&format!("{} uses no hints with these parameters", ported.port.scheme))?;
+        }
+        Ok(ported)
+    }
+}
+
+impl Hints {
+    /// Refuses any.
+    fn refuse(&self, why: &str) -> Result<(), Failure> {
+        let hint = self.hints.first().map(|hint| format!("--hint `{hint}`"));
+        let store = self.path_store.as_ref().map(|file| format!("--path-store `{}`", file.display()));
+        hint.or(store).map_or(Ok(()), |option| Err(Failure::Input(format!("{option}: {why}"))))
+    }
+
+    /// Those of the path store, and then those of the command line.
+    #[cfg_attr(not(all(target_os = "linux", feature = "tcp")), allow(dead_code, reason = "nothing is loaded there"))]
+    fn all(&self) -> Result<Vec<Hint>, Failure> {
+        let mut hints = self.path_store.as_deref().map_or(Ok(Vec::new()), path_store::hints)?;
+        hints.extend(&self.hints);
+        for hint in &mut hints {
+            hint.lifetime = self.hint_lifetime.or(hint.lifetime);
+        }
+        Ok(hints)
+    }
+}
+
+/// The scheme is no option.
+fn positional(error: &spec::InputError) -> Failure {
+    Failure::Input(error.to_string())
+}
+
+/// The scheme that a user names without parameters.
+fn named(scheme: &str) -> Result<&'static Port, Failure> {
+    port::find(scheme).map_err(|error| Failure::Input(error.to_string()))
+}
+
+pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    match &arguments.action {
+        Action::List(form) => list(form.json)?,
+        Action::Load(load) => kernel::load(load, &load.ported()?)?,
+        Action::Hint(more) => {
+            let port = named(&more.scheme)?;
+            if !port.takes_hints {
+                more.hints.refuse(&format!("{} uses no hints", port.scheme))?;
+            }
+            kernel::hint(port, &more.hints, more.form.json)?;
+        }
+        Action::Unload(arguments) => kernel::unload(named(&arguments.scheme)?, arguments.form.json)?,
+        Action::Status(Status { follow: true, .. }) => kernel::follow()?,
+        Action::Status(Status { form, .. }) => kernel::status(form.json)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn list(json: bool) -> Result<(), Failure> {
+    let lines = PORTS.iter().map(|Port { scheme, kernel_name, needs, takes_hints }| {
+        if json {
+            json!({ "scheme": scheme, "kernel_name": kernel_name, "needs": needs, "takes_hints": takes_hints })
+        } else {
+            let needs = needs.map_or(String::new(), |needs| format!("; needs {needs}"));
+            Value::String(format!("{scheme}: {kernel_name}{needs}"))
+        }
+    });
+    if json {
+        return print(&format!("{}\n", Value::Array(lines.collect())));
+    }
+    let lines: Vec<_> = lines.filter_map(|line| Some(line.as_str()?.to_owned())).collect();
+    print(&format!("{}\n", lines.join("\n")))
+}
+
+/// What takes the programs, in a build without them.
+#[cfg(not(all(target_os = "linux", feature = "tcp")))]
+mod kernel {
+    use flowstart_bpf::port::{Port, Ported};
+
+    use super::{Failure, Hints, Load};
+
+    fn missing() -> Failure {
+        let told = "tcp: this build has no programs for the kernel. On Linux with clang, libelf and zlib (`scripts/setup \
+                    kernel`) `cargo build --release -p flowstart --features tcp` builds them";
+        Failure::Input(told.into())
+    }
+
+    pub(super) fn load(load: &Load, _: &Ported) -> Result<(), Failure> {
+        let Load { continuation: _, form: _, .. } = load;
+        Err(missing())
+    }
+
+    pub(super) fn hint(_: &Port, _: &Hints, _: bool) -> Result<(), Failure> {
+        Err(missing())
+    }
+
+    pub(super) fn unload(_: &Port, _: bool) -> Result<(), Failure> {
+        Err(missing())
+    }
+
+    pub(super) fn status(_: bool) -> Result<(), Failure> {
+        Err(missing())
+    }
+
+    pub(super) fn follow() -> Result<(), Failure> {
+        Err(missing())
+    }
+}

@@ -1,0 +1,549 @@
+//! `flowstart tcp`: schemes in the kernel's TCP, between two network namespaces with a router of the lab.
+//!
+//! What needs root, BTF, `ip`, TUN devices or a build with the feature `tcp` is skipped without them, and says why.
+
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
+
+#[allow(dead_code, reason = "what only routers are asked for")]
+mod namespaces;
+#[path = "tcp/transfer.rs"]
+mod transfer;
+
+use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command as Program, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use assert_cmd::Command;
+use namespaces::{Sides, are_missing};
+use predicates::prelude::*;
+use predicates::str::contains;
+use serde_json::Value;
+use transfer::{Capture, Packet, Server, get, open_receive_window};
+
+/// Payload of a packet of 1500 bytes with time stamps.
+const SEGMENT: usize = 1448;
+
+/// A kernel has one congestion control of a name, so one test at a time.
+fn alone() -> Option<MutexGuard<'static, ()>> {
+    static ONE: Mutex<()> = Mutex::new(());
+    if are_missing() {
+        return None;
+    }
+    if !cfg!(feature = "tcp") {
+        println!("skipped: this build has no feature `tcp`");
+        return None;
+    }
+    if !Path::new("/sys/kernel/btf/vmlinux").exists() {
+        println!("skipped: this kernel has no BTF");
+        return None;
+    }
+    Some(ONE.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+fn tcp(arguments: &[&str]) -> Command {
+    let mut command = Command::cargo_bin("flowstart").unwrap();
+    command.arg("tcp").args(arguments);
+    command
+}
+
+/// A loaded scheme, which is unloaded in the end.
+struct Loaded(&'static str);
+
+impl Loaded {
+    fn new(scheme: &'static str, spec: &str, options: &[&str]) -> Self {
+        tcp(&[&["load", spec], options].concat()).assert().success();
+        Self(scheme)
+    }
+
+    fn status(&self) -> Value {
+        let told = tcp(&["status", "--json"]).assert().success();
+        let told: Value = serde_json::from_slice(&told.get_output().stdout).unwrap();
+        told.as_array().unwrap().iter().find(|status| status["scheme"] == self.0).unwrap().clone()
+    }
+}
+
+impl Loaded {
+    fn wait_until_no_connection_is_open(&self) {
+        let began = Instant::now();
+        while self.status()["open"] != 0 {
+            assert!(began.elapsed() < Duration::from_secs(10), "{}", self.status());
+            sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+impl Drop for Loaded {
+    fn drop(&mut self) {
+        drop(Program::new(assert_cmd::cargo::cargo_bin("flowstart")).args(["tcp", "unload", self.0]).output());
+    }
+}
+
+/// Whoever follows the events.
+struct Follower(Child);
+
+impl Follower {
+    fn new() -> Self {
+        let mut program = Program::new(assert_cmd::cargo::cargo_bin("flowstart"));
+        let child = program.args(["tcp", "status", "--follow"]).stdout(Stdio::piped()).spawn().unwrap();
+        // Until it is there.
+        sleep(Duration::from_millis(500));
+        Self(child)
+    }
+
+    fn end(mut self) -> Vec<Value> {
+        sleep(Duration::from_millis(300));
+        let id = self.0.id().to_string();
+        assert!(Program::new("kill").args(["-TERM", &id]).status().unwrap().success());
+        let lines = BufReader::new(self.0.stdout.take().unwrap()).lines();
+        let lines = lines.map(|line| serde_json::from_str(&line.unwrap()).unwrap()).collect();
+        assert!(self.0.wait().unwrap().success());
+        lines
+    }
+}
+
+/// The first flight of a transfer: packets of data that left before the first of them was acknowledged.
+fn first_flight(packets: &[Packet]) -> Vec<Packet> {
+    let data: Vec<_> = packets.iter().filter(|packet| packet.is_from_server && packet.payload > 0).collect();
+    let begin = data[0];
+    let acknowledged = packets.iter().find(|packet| {
+        !packet.is_from_server && packet.at > begin.at && packet.acknowledged.wrapping_sub(begin.position) as i32 > 0
+    });
+    let end = acknowledged.unwrap().at;
+    data.into_iter().take_while(|packet| packet.at < end).copied().collect()
+}
+
+fn payload(packets: &[Packet]) -> usize {
+    packets.iter().map(|packet| packet.payload).sum()
+}
+
+#[test]
+fn jump_start_sends_all_that_waits_in_the_first_round_trip() {
+    let Some(_alone) = alone() else { return };
+    let scheme = Loaded::new("jump-start", "jump-start", &[]);
+    let sides = Sides::over_ipv4(&["--link", "rate=200mbit,rtt=200ms,buffer=1000pkt"]);
+    open_receive_window(&sides);
+    let server = Server::new(&sides, "fs_jump_start", 300_000);
+    let capture = Capture::new(&sides);
+    let (took, got) = get(&sides, &server);
+    let flight = first_flight(&capture.end());
+    assert_eq!(got, 300_000);
+    // A busy host may send the last of them late.
+    assert!(payload(&flight) > 270_000, "{} packets", flight.len());
+    assert!(flight.iter().all(|packet| packet.payload <= SEGMENT));
+    // The kernel never paces the first ten packets. The others leave at 300,000 bytes in 200 ms.
+    let unpaced: Vec<_> = flight.iter().take_while(|packet| packet.at - flight[0].at < 0.002).collect();
+    assert!((10..=14).contains(&unpaced.len()), "{} packets at once", unpaced.len());
+    let paced = &flight[10..];
+    let span = paced[paced.len() - 1].at - paced[0].at;
+    let rate = payload(&paced[1..]) as f64 / span;
+    assert!((1_350_000.0..1_650_000.0).contains(&rate), "{rate} bytes/s");
+    let longest = paced.windows(2).map(|two| two[1].at - two[0].at).fold(0.0, f64::max);
+    // Pairs of packets every 1.9 ms.
+    assert!(longest < 0.010, "{longest} s without a packet");
+    // Handshake and request take two round trips, the data a half and a whole one.
+    assert!(took < 0.75, "{took} s");
+    let status = scheme.status();
+    assert_eq!((&status["connections"], &status["launched"], &status["fell_back"]), (&1.into(), &1.into(), &0.into()));
+    scheme.wait_until_no_connection_is_open();
+}
+
+#[test]
+fn jump_start_is_earlier_than_cubic_on_an_idle_link() {
+    let Some(_alone) = alone() else { return };
+    let scheme = Loaded::new("jump-start", "jump-start", &[]);
+    let sides = Sides::over_ipv4(&["--link", "rate=10mbit,rtt=200ms,buffer=500pkt"]);
+    open_receive_window(&sides);
+    let [cubic, jump_start] = ["cubic", "fs_jump_start"].map(|name| get(&sides, &Server::new(&sides, name, 300_000)).0);
+    // Two round trips and the time of the data on the link, 0.25 s; slow start takes four more round trips.
+    assert!((0.6..0.8).contains(&jump_start) && cubic > 1.2, "{jump_start} s and {cubic} s");
+    scheme.wait_until_no_connection_is_open();
+}
+
+/// The packets of a transfer of 300 KB over 200 Mbit/s and 100 ms with a scheme, and what was counted.
+fn packets_of(scheme: &Loaded, kernel_name: &str) -> Vec<Packet> {
+    let sides = Sides::over_ipv4(&["--link", "rate=200mbit,rtt=100ms,buffer=1000pkt"]);
+    open_receive_window(&sides);
+    let server = Server::new(&sides, kernel_name, 300_000);
+    let capture = Capture::new(&sides);
+    assert_eq!(get(&sides, &server).1, 300_000);
+    scheme.wait_until_no_connection_is_open();
+    capture.end()
+}
+
+/// The rate of the first flight behind the ten packets that the kernel does not pace.
+fn paced_rate(flight: &[Packet]) -> f64 {
+    let paced = &flight[10..];
+    payload(&paced[1..]) as f64 / (paced[paced.len() - 1].at - paced[0].at)
+}
+
+#[test]
+fn blitzstart_launches_the_hint_of_the_longest_prefix() {
+    let Some(_alone) = alone() else { return };
+    let hints = ["--hint", "0.0.0.0/0=1mbit", "10.9.0.0/24=16mbit", "10.9.0.2/31=160mbit,1ms", "10.9.0.2=16mbit"];
+    let scheme = Loaded::new("blitzstart", "blitzstart", &hints[..4]);
+    // What comes later counts as well, and replaces what there is.
+    tcp(&["hint", "blitzstart", "--hint", hints[4], "0.0.0.0/0=2mbit"])
+        .assert()
+        .success()
+        .stdout("gave blitzstart 2 hints\n");
+    // 16 Mbit/s x 100 ms = 200,000 bytes, paced at 120 %.
+    let flight = first_flight(&packets_of(&scheme, "fs_blitzstart"));
+    let rate = paced_rate(&flight);
+    // A busy host measures a longer RTT.
+    assert!((180_000..=230_000).contains(&payload(&flight)), "{} bytes", payload(&flight));
+    assert!((2_160_000.0..2_640_000.0).contains(&rate), "{rate} bytes/s");
+    let status = scheme.status();
+    assert_eq!((&status["launched"], &status["exits"]["launch"], &status["hints"]), (&1.into(), &1.into(), &4.into()));
+}
+
+#[test]
+fn an_answer_that_is_long_in_coming_is_launched_whole() {
+    let Some(_alone) = alone() else { return };
+    let scheme = Loaded::new("more-start", "more-start:rate=16mbit", &[]);
+    let sides = Sides::over_ipv4(&["--link", "rate=200mbit,rtt=100ms,buffer=1000pkt"]);
+    open_receive_window(&sides);
+    let bound = transfer::listener(&sides, "fs_more_start");
+    // Longer than a timeout for retransmissions.
+    let server = Server::answering_after(Duration::from_secs(1), bound, 300_000);
+    let capture = Capture::new(&sides);
+    assert_eq!(get(&sides, &server).1, 300_000);
+    scheme.wait_until_no_connection_is_open();
+    let flight = first_flight(&capture.end());
+    assert!((180_000..=230_000).contains(&payload(&flight)), "{} bytes", payload(&flight));
+}
+
+#[test]
+fn hints_count_for_ipv6_too() {
+    let Some(_alone) = alone() else { return };
+    let scheme = Loaded::new("blitzstart", "blitzstart", &["--hint", "fd09::/64=16mbit"]);
+    let follower = Follower::new();
+    let sides = Sides::new(&["--link", "rate=200mbit,rtt=100ms,buffer=1000pkt"]);
+    assert_eq!(get(&sides, &Server::at(&sides, "[fd09::1]:0", "fs_blitzstart", 300_000)).1, 300_000);
+    scheme.wait_until_no_connection_is_open();
+    let events = follower.end();
+    assert_eq!((&events[0]["event"], events.len()), (&"launch".into(), 2), "{events:?}");
+    assert!(events[0]["destination"].as_str().unwrap().starts_with("[fd09::2]:"), "{events:?}");
+}
+
+#[test]
+fn what_a_server_has_saved_becomes_hints() {
+    let Some(_alone) = alone() else { return };
+    let folder = tempfile::TempDir::new().unwrap();
+    let store = folder.path().join("paths.redb");
+    let store = store.to_str().unwrap();
+    let mut record = Command::cargo_bin("flowstart").unwrap();
+    record.args(["oracle", "record", "--store", store, "10.9.0.2", "--rate", "16mbit", "--rtt", "100ms"]);
+    record.args(["--cwnd", "200KB"]).assert().success();
+    tcp(&["load", "jump-start", "--path-store", store]).assert().code(2).stderr(contains("uses no hints"));
+    tcp(&["load", "blitzstart", "--path-store", "none"]).assert().code(2).stderr(contains("there is no such file"));
+    let scheme = Loaded::new("blitzstart", "blitzstart", &["--path-store", store, "--hint", "10.8.0.0/16=1mbit"]);
+    assert_eq!(scheme.status()["hints"], 2);
+    let flight = first_flight(&packets_of(&scheme, "fs_blitzstart"));
+    assert!((180_000..=230_000).contains(&payload(&flight)), "{} bytes", payload(&flight));
+}
+
+#[test]
+fn what_needs_a_hint_and_has_none_is_cubic_and_is_counted() {
+    let Some(_alone) = alone() else { return };
+    for (scheme, kernel_name) in [("blitzstart", "fs_blitzstart"), ("more-start", "fs_more_start")] {
+        // A hint for another network, and one that expires.
+        let hints = ["--hint", "10.10.0.0/16=16mbit", "2001:db8::/32=16mbit", "--hint-lifetime", "1s"];
+        let loaded = Loaded::new(scheme, scheme, &hints);
+        let flight = first_flight(&packets_of(&loaded, kernel_name));
+        assert_eq!(flight.len(), 10, "{scheme}");
+        let status = loaded.status();
+        assert_eq!((&status["launched"], &status["fell_back"]), (&0.into(), &1.into()), "{scheme}");
+    }
+    let loaded = Loaded::new("blitzstart", "blitzstart", &["--hint", "10.9.0.0/16=16mbit", "--hint-lifetime", "1s"]);
+    sleep(Duration::from_millis(1100));
+    assert_eq!(first_flight(&packets_of(&loaded, "fs_blitzstart")).len(), 10);
+}
+
+#[test]
+fn initial_start_sends_its_window_at_once() {
+    let Some(_alone) = alone() else { return };
+    let scheme = Loaded::new("initial-start", "initial-start:iw=80", &[]);
+    let flight = first_flight(&packets_of(&scheme, "fs_initialstart"));
+    assert_eq!(flight.len(), 80);
+    let span = flight[79].at - flight[0].at;
+    assert!(span < 0.02, "{span} s");
+}
+
+#[test]
+fn more_start_sends_at_the_rate_that_it_is_told() {
+    let Some(_alone) = alone() else { return };
+    let scheme = Loaded::new("more-start", "more-start:rate=16mbit", &[]);
+    let flight = first_flight(&packets_of(&scheme, "fs_more_start"));
+    let rate = paced_rate(&flight);
+    assert!((180_000..=230_000).contains(&payload(&flight)), "{} bytes", payload(&flight));
+    assert!((1_800_000.0..2_200_000.0).contains(&rate), "{rate} bytes/s");
+}
+
+#[test]
+fn careful_resume_jumps_when_the_first_round_trip_has_confirmed_the_path() {
+    let Some(_alone) = alone() else { return };
+    // 40 Mbit/s x 100 ms = 500,000 bytes, of which it takes half.
+    let scheme = Loaded::new("careful-resume", "careful-resume", &["--hint", "10.9.0.0/16=40mbit,100ms"]);
+    let packets = packets_of(&scheme, "fs_careful");
+    assert_eq!(first_flight(&packets).len(), 10);
+    let data: Vec<_> = packets.iter().filter(|packet| packet.is_from_server && packet.payload > 0).collect();
+    let in_round_trip = |number: f64| {
+        let begins = data[0].at + 0.1 * number;
+        data.iter().filter(|packet| (begins..begins + 0.1).contains(&packet.at)).map(|packet| packet.payload).sum()
+    };
+    let jump: usize = in_round_trip(1.0);
+    assert!((210_000..=290_000).contains(&jump), "{jump} bytes");
+    assert_eq!(scheme.status()["launched"], 1);
+}
+
+/// A transfer of 3 MB over a link with a deep buffer: the events of its startup.
+fn events_in_a_deep_buffer(scheme: &'static str, kernel_name: &str) -> Vec<Value> {
+    let loaded = Loaded::new(scheme, scheme, &[]);
+    let follower = Follower::new();
+    let sides = Sides::over_ipv4(&["--link", "rate=20mbit,rtt=60ms,buffer=2000pkt"]);
+    open_receive_window(&sides);
+    assert_eq!(get(&sides, &Server::new(&sides, kernel_name, 3_000_000)).1, 3_000_000);
+    loaded.wait_until_no_connection_is_open();
+    follower.end()
+}
+
+#[test]
+fn schemes_that_watch_the_path_leave_slow_start_before_losses() {
+    let Some(_alone) = alone() else { return };
+    for (scheme, kernel_name, reason) in
+        [("hystart-plus-plus", "fs_hystartpp", "delay"), ("search", "fs_search", "chokepoint")]
+    {
+        let events = events_in_a_deep_buffer(scheme, kernel_name);
+        let [launch, exit] = &events[..] else { panic!("{scheme}: {events:?}") };
+        assert_eq!((&launch["cwnd_packets"], &exit["reason"]), (&10.into(), &reason.into()), "{scheme}");
+        // The BDP is 104 packets.
+        let cwnd = exit["cwnd_packets"].as_u64().unwrap();
+        assert!((80..1500).contains(&cwnd), "{scheme}: {exit}");
+    }
+}
+
+#[test]
+fn a_launch_that_overflows_the_queue_retreats_and_both_are_told() {
+    let Some(_alone) = alone() else { return };
+    let scheme = Loaded::new("jump-start", "jump-start", &[]);
+    let follower = Follower::new();
+    let sides = Sides::over_ipv4(&["--link", "rate=4mbit,rtt=100ms,buffer=20pkt"]);
+    open_receive_window(&sides);
+    let server = Server::new(&sides, "fs_jump_start", 300_000);
+    assert_eq!(get(&sides, &server).1, 300_000);
+    drop(server);
+    let events = follower.end();
+    let [launch, exit] = &events[..] else { panic!("{events:?}") };
+    assert_eq!((&launch["event"], &launch["scheme"]), (&"launch".into(), &"jump-start".into()));
+    assert!(launch["destination"].as_str().unwrap().starts_with("10.9.0.2:"), "{launch}");
+    let of = |event: &Value, name: &str| event[name].as_f64().unwrap();
+    assert!((95.0..130.0).contains(&of(launch, "rtt_ms")), "{launch}");
+    assert_eq!((&exit["event"], &exit["reason"]), (&"exit".into(), &"loss".into()));
+    // (D - R) / 2, and D were at most 208 packets.
+    assert!((1.0..104.0).contains(&of(exit, "cwnd_packets")), "{exit}");
+    assert_eq!(exit["cwnd_packets"], exit["ssthresh_packets"], "{exit}");
+    assert_eq!(scheme.status()["exits"]["loss"], 1);
+    scheme.wait_until_no_connection_is_open();
+}
+
+/// What could be left behind, line by line.
+fn traces() -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    let mut add = |of: &str, text: &str| found.extend(text.lines().map(|line| format!("{of}: {line}")));
+    for name in ["available_congestion_control", "allowed_congestion_control", "congestion_control"] {
+        add(name, &std::fs::read_to_string(format!("/proc/sys/net/ipv4/tcp_{name}")).unwrap());
+    }
+    add("mounts", &std::fs::read_to_string("/proc/mounts").unwrap());
+    for command in ["ip -o link", "ip netns", "bpftool struct_ops", "bpftool map", "bpftool prog", "bpftool link"] {
+        let mut words = command.split(' ');
+        let told = Program::new(words.next().unwrap()).args(words).output();
+        // Without bpftool there is less to compare.
+        add(command, &told.map(|told| String::from_utf8(told.stdout).unwrap()).unwrap_or_default());
+    }
+    found
+}
+
+/// Fails if there is more than `before`. The kernel takes programs away some time after their last use.
+fn nothing_new_since(before: &BTreeSet<String>) {
+    let began = Instant::now();
+    let mut left: Vec<_> = traces().difference(before).cloned().collect();
+    while !left.is_empty() && began.elapsed() < Duration::from_secs(5) {
+        sleep(Duration::from_millis(50));
+        left = traces().difference(before).cloned().collect();
+    }
+    assert!(left.is_empty(), "{left:#?}");
+}
+
+#[test]
+fn nothing_is_left_behind() {
+    let Some(_alone) = alone() else { return };
+    let before = traces();
+    let scheme = Loaded::new("jump-start", "jump-start:threshold=64KB", &["--continuation", "reno"]);
+    let sides = Sides::over_ipv4(&["--link", "rate=20mbit,rtt=20ms,buffer=100pkt"]);
+    let server = Server::new(&sides, "fs_jump_start", 100_000);
+    assert_eq!(get(&sides, &server).1, 100_000);
+    drop(server);
+    scheme.wait_until_no_connection_is_open();
+    drop(sides);
+    tcp(&["unload", scheme.0]).assert().success().stdout("unloaded jump-start\n");
+    nothing_new_since(&before);
+}
+
+#[test]
+fn a_connection_goes_on_after_its_scheme_is_unloaded() {
+    let Some(_alone) = alone() else { return };
+    let scheme = Loaded::new("jump-start", "jump-start", &[]);
+    let sides = Sides::over_ipv4(&["--link", "rate=20mbit,rtt=20ms,buffer=100pkt"]);
+    let (listener, address) = transfer::listener(&sides, "fs_jump_start");
+    let mut client = sides.of_clients(move || std::net::TcpStream::connect(address).unwrap());
+    let mut stream = listener.accept().unwrap().0;
+    drop(listener);
+    assert_eq!((&scheme.status()["connections"], &scheme.status()["open"]), (&1.into(), &1.into()));
+    tcp(&["unload", "jump-start"]).assert().success().stdout(contains("1 connection goes on with it until it ends"));
+    tcp(&["status"]).assert().success().stdout("nothing is loaded\n");
+    let writing = std::thread::spawn(move || stream.write_all(&[7; 200_000]).unwrap());
+    let mut got = Vec::new();
+    client.read_to_end(&mut got).unwrap();
+    writing.join().unwrap();
+    assert_eq!(got.len(), 200_000);
+    drop(client);
+    // Its last packets need the link.
+    sleep(Duration::from_millis(300));
+}
+
+#[test]
+fn what_new_connections_would_get_is_not_unloaded() {
+    let Some(_alone) = alone() else { return };
+    let _scheme = Loaded::new("jump-start", "jump-start", &[]);
+    let sides = Sides::over_ipv4(&["--link", "rate=20mbit,rtt=20ms,buffer=100pkt"]);
+    let allowed = "/proc/sys/net/ipv4/tcp_allowed_congestion_control";
+    let names = std::fs::read_to_string(allowed).unwrap();
+    std::fs::write(allowed, format!("{} fs_jump_start", names.trim())).unwrap();
+    let default = "/proc/sys/net/ipv4/tcp_congestion_control";
+    sides.of_servers(move || std::fs::write(default, "fs_jump_start").unwrap());
+    let mut unload = Program::new(assert_cmd::cargo::cargo_bin("flowstart"));
+    unload.args(["tcp", "unload", "jump-start"]);
+    let unload = sides.of_servers(move || unload.output().unwrap());
+    let told = String::from_utf8(unload.stderr).unwrap();
+    assert!(unload.status.code() == Some(2) && told.contains("is the default"), "{told}");
+    sides.of_servers(move || std::fs::write(default, "reno").unwrap());
+    tcp(&["unload", "jump-start"]).assert().success();
+    // Its name has gone from this list by itself.
+    assert_eq!(std::fs::read_to_string(allowed).unwrap(), names);
+}
+
+/// A server that ends when it is dropped.
+struct Nginx(Child);
+
+impl Drop for Nginx {
+    fn drop(&mut self) {
+        drop(self.0.kill());
+        drop(self.0.wait());
+    }
+}
+
+#[test]
+fn an_unchanged_web_server_starts_as_its_namespace_says() {
+    let Some(_alone) = alone() else { return };
+    if ["nginx", "curl"].iter().any(|program| Program::new(program).arg("-V").output().is_err()) {
+        println!("skipped: nginx or curl is not installed");
+        return;
+    }
+    let scheme = Loaded::new("jump-start", "jump-start", &[]);
+    let allowed = "/proc/sys/net/ipv4/tcp_allowed_congestion_control";
+    let names = std::fs::read_to_string(allowed).unwrap();
+    std::fs::write(allowed, format!("{} fs_jump_start", names.trim())).unwrap();
+    let sides = Sides::over_ipv4(&["--link", "rate=10mbit,rtt=200ms,buffer=500pkt"]);
+    open_receive_window(&sides);
+    let folder = tempfile::TempDir::new().unwrap();
+    let (root, file) = (folder.path().display().to_string(), folder.path().join("nginx.conf"));
+    std::fs::write(folder.path().join("300KB"), vec![7; 300_000]).unwrap();
+    let server = format!("server {{ listen 10.9.0.1:80; root {root}; }}");
+    let http = format!("http {{ access_log off; sendfile on; {server} }}");
+    // As root it would read files as another user, who may not see this folder.
+    let text = format!(
+        "user root; daemon off; master_process off; pid {root}/pid; error_log {root}/log;\nevents {{}}\n{http}"
+    );
+    std::fs::write(&file, text).unwrap();
+    let mut nginx = Program::new("nginx");
+    nginx.arg("-c").arg(file).args(["-e", &format!("{root}/log")]);
+    let default = "/proc/sys/net/ipv4/tcp_congestion_control";
+    let nginx = sides.of_servers(move || {
+        std::fs::write(default, "fs_jump_start").unwrap();
+        Nginx(nginx.spawn().unwrap())
+    });
+    sleep(Duration::from_millis(500));
+    let mut curl = Program::new("curl");
+    curl.args(["-s", "-o", "/dev/null", "-w", "%{size_download} %{time_total}", "http://10.9.0.1/300KB"]);
+    let told = sides.of_clients(move || curl.output().unwrap());
+    let told = String::from_utf8(told.stdout).unwrap();
+    let (size, took) = told.split_once(' ').unwrap();
+    let took: f64 = took.parse().unwrap();
+    // The kernel's CUBIC and Reno need 1.3 s.
+    assert!(size == "300000" && (0.6..0.8).contains(&took), "{told}");
+    assert_eq!(scheme.status()["launched"], 1);
+    drop(nginx);
+    scheme.wait_until_no_connection_is_open();
+    sides.of_servers(move || std::fs::write(default, "reno").unwrap());
+}
+
+#[test]
+fn what_would_end_with_its_mount_namespace_is_not_loaded() {
+    let Some(_alone) = alone() else { return };
+    let sides = Sides::over_ipv4(&["--link", "rate=20mbit,rtt=20ms,buffer=100pkt"]);
+    let mut load = Program::new("ip");
+    load.args(["netns", "exec", &sides.devices()[0]]).arg(assert_cmd::cargo::cargo_bin("flowstart"));
+    let refused = load.args(["tcp", "load", "jump-start"]).output().unwrap();
+    let told = String::from_utf8(refused.stderr).unwrap();
+    assert!(refused.status.code() == Some(1) && told.contains("nsenter --net"), "{told}");
+}
+
+#[test]
+fn slips_are_refused_and_nothing_changes() {
+    let Some(_alone) = alone() else { return };
+    let before = traces();
+    for (arguments, told) in [
+        (&["load", "no-such"][..], "`flowstart list schemes` shows all"),
+        (&["load", "hybla"], "there is no hybla for TCP of Linux; there are "),
+        (&["load", "jump-start:threshold=1B"], "allowed is 1KB to 1000GB"),
+        (&["load", "jump-start:retreat=acknowledged"], "has no choice of `retreat`"),
+        (&["load", "jump-start:speed=1"], "unknown field `speed`"),
+        (&["load", "jump-start", "--hint", "10.0.0.0/8=1mbit"], "jump-start uses no hints"),
+        (&["load", "jump-start", "--hint", "10.0.0.0/8"], "use PREFIX=RATE"),
+        (&["load", "jump-start", "--hint-lifetime", "1ms"], "allowed is 1s"),
+        (&["hint", "jump-start", "--hint", "10.0.0.0/8=1mbit"], "jump-start uses no hints"),
+        (&["hint", "blitzstart", "--hint", "10.0.0.0/8=1mbit"], "blitzstart is not loaded"),
+        (&["hint", "blitzstart"], "there is no hint to give"),
+        (&["unload", "jump-start"], "jump-start is not loaded"),
+        (&["unload", "no-such"], "there is no no-such for TCP of Linux"),
+        (&["status", "--follow"], "nothing is loaded"),
+    ] {
+        tcp(arguments).assert().code(2).stdout("").stderr(contains(told));
+    }
+    let mut as_nobody = Program::new(assert_cmd::cargo::cargo_bin("flowstart"));
+    let refused = as_nobody.args(["tcp", "load", "jump-start"]).uid(65_534).gid(65_534).output().unwrap();
+    let told = String::from_utf8(refused.stderr).unwrap();
+    assert!(refused.status.code() == Some(1) && told.contains("this needs root"), "{told}");
+    let _scheme = Loaded::new("jump-start", "jump-start", &[]);
+    tcp(&["load", "jump-start"]).assert().code(2).stderr(contains("jump-start is loaded already"));
+    tcp(&["unload", "jump-start"]).assert().success();
+    nothing_new_since(&before);
+}
+
+#[test]
+fn schemes_are_listed_everywhere() {
+    tcp(&["list"]).assert().success().stdout(contains("jump-start: fs_jump_start\n"));
+    let told = tcp(&["list", "--json"]).assert().success();
+    let told: Value = serde_json::from_slice(&told.get_output().stdout).unwrap();
+    assert!(told.as_array().unwrap().iter().all(|port| port["kernel_name"].as_str().unwrap().starts_with("fs_")));
+    if !cfg!(feature = "tcp") {
+        let told = contains("this build has no programs for the kernel").and(contains("--features tcp"));
+        tcp(&["load", "jump-start"]).assert().code(2).stderr(told);
+    }
+}
