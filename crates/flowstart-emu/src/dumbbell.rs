@@ -112,7 +112,7 @@ mod tests {
 
     fn path() -> Path {
         let link = LinkConfig::new(Rate::from_mbit(100), Duration::from_millis(20));
-        Path { down: link.clone(), up: link, quick_start: None, seed: 1 }
+        Path { down: link.clone(), up: link, quick_start: None, advice: None, decrement_ttl: false, seed: 1 }
     }
 
     /// A socket on one side, which gives up after a second.

@@ -5,7 +5,6 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
-#[allow(dead_code, reason = "what only routers are asked for")]
 mod namespaces;
 #[path = "tcp/transfer.rs"]
 mod transfer;

@@ -1,8 +1,8 @@
 //! `--world sockets`: transfers of real QUIC over a link in real time.
 
 #![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
-#[allow(dead_code, reason = "tests of the router use the rest")]
 mod namespaces;
 
 use std::process::{Command, Output};
