@@ -236,13 +236,6 @@ impl Sink for Written<'_> {
     }
 }
 
-/// Where transfers between sockets run.
-#[cfg(target_os = "linux")]
-const TESTBED: Option<&dyn Testbed> = Some(&Sockets);
-/// Network namespaces are Linux's.
-#[cfg(not(target_os = "linux"))]
-const TESTBED: Option<&dyn Testbed> = None;
-
 /// Performs a study, writes its folder and shows the result.
 pub(crate) fn perform(study: &Study, results: &Results) -> Result<ExitCode, Failure> {
     let table = OnceLock::new();
@@ -268,9 +261,20 @@ pub(crate) fn perform(study: &Study, results: &Results) -> Result<ExitCode, Fail
     let sink: &mut dyn Sink = folder.as_mut().map_or(&mut nowhere as &mut dyn Sink, |folder| folder);
     let precision = results.precision(study)?;
     let bars = output::Bars::default();
-    let performed = perform::perform_on(study, TESTBED, sink, precision, results.jobs, &bars)?;
+    #[cfg(target_os = "linux")]
+    let sockets = Sockets::default();
+    #[cfg(target_os = "linux")]
+    let testbed: Option<&dyn Testbed> = Some(&sockets);
+    // Network namespaces are Linux's.
+    #[cfg(not(target_os = "linux"))]
+    let testbed: Option<&dyn Testbed> = None;
+    let performed = perform::perform_on(study, testbed, sink, precision, results.jobs, &bars)?;
     // A message that still waits would stand in the answer.
     drop(bars);
+    #[cfg(target_os = "linux")]
+    if let Some(latest) = sockets.latest() {
+        note!("this machine sent no packet later than {latest} after its time; a busy one is later");
+    }
     let problem = folder.and_then(|folder| folder.problem);
     let report = results.out.as_ref().filter(|_| problem.is_none()).map(|folder| folder.join("report.html"));
     let shown = show(study, results, &performed, published(&study.plan, &performed.rows).as_ref(), report.as_deref());

@@ -6,6 +6,9 @@
 mod quic;
 mod tcp;
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use flowstart_core::time::Duration;
 use flowstart_emu::dumbbell::Dumbbell;
 use flowstart_emu::router;
 use flowstart_lab::run::outcome::Failure;
@@ -16,8 +19,18 @@ use flowstart_lab::study::plan::{Cell, Plan};
 use flowstart_sim::observe::record::FlowRecord;
 
 /// Runs transfers between sockets of this machine.
-#[derive(Debug)]
-pub(crate) struct Sockets;
+#[derive(Debug, Default)]
+pub(crate) struct Sockets {
+    /// The longest time by which a packet was late, in nanoseconds.
+    latest: AtomicU64,
+}
+
+impl Sockets {
+    /// The longest time by which this host was late to send a packet; `None`: nothing ran here.
+    pub(crate) fn latest(&self) -> Option<Duration> {
+        Some(Duration::from_nanos(self.latest.load(Ordering::Relaxed))).filter(|latest| *latest > Duration::ZERO)
+    }
+}
 
 /// What both ends saw, and why the transfer is not complete.
 type Seen = (FlowRecord, Option<Failure>);
@@ -32,6 +45,7 @@ impl Testbed for Sockets {
             None => tcp::transfer(plan, cell, &dumbbell)?,
         };
         let told = dumbbell.end().map_err(words)?;
+        self.latest.fetch_max(told.latest.as_nanos(), Ordering::Relaxed);
         record.dropped = [&told.down, &told.up].iter().map(|way| way.link.dropped + way.link.lost).sum();
         Ok(Transferred { record, max_queue_delay: Some(told.down.link.max_delay), failure })
     }
