@@ -283,6 +283,9 @@ fn qlog_follows_its_schema() {
             "flowstart:launch" => number("cwnd_bytes"),
             "flowstart:hint_capped" => ["hinted", "used"].into_iter().for_each(number),
             "flowstart:phase_entered" => assert!(data["phase"].is_string() && data["trigger"].is_string()),
+            "flowstart:startup_exited" => {
+                assert!(data["reason"].is_string() && data["congestion_window"].as_u64().unwrap() > 0, "{data}");
+            }
             "flowstart:reduction_undone" => number("congestion_window"),
             "flowstart:window_validated" => ["congestion_window", "ssthresh"].into_iter().for_each(number),
             "flowstart:answered" => ["payload", "fct_ms"].into_iter().for_each(number),

@@ -370,7 +370,10 @@ fn cell_input(plan: &Plan, cell: &Cell, summary: &CellSummary, rows: &[&Row]) ->
         scheme: summary.scheme.clone(),
         avoidance: summary.avoidance.clone(),
         competitor: summary.competitor.clone(),
-        transport: summary.transport.clone(),
+        transport: match (plan.worlds.len() > 1 || !plan.is_simulated(cell), plan.worlds[cell.world].name()) {
+            (true, world) => format!("{}, {world}", summary.transport),
+            (false, _) => summary.transport.clone(),
+        },
         arrival: summary.otherwise.get("arrival").cloned().unwrap_or_default(),
         load: plan.arrivals[cell.arrival].value.load().map(|load| load.as_mbit() / link.rate.as_mbit()),
         model_speedup: model_speedup(plan, cell),

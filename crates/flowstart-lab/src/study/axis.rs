@@ -164,9 +164,9 @@ macro_rules! axes {
                         #[serde(default, with = "one_or_several", skip_serializing_if = "Vec::is_empty")]
                         world = "world" {
                             takes: "WORLD", need: Need::Never, default: Some(SIMULATOR),
-                            several: "Where runs happen. simulator, or sockets: real QUIC between two network \
-                                      namespaces of this machine, over the link in real time (Linux, root, \
-                                      --transport quic)",
+                            several: "Where runs happen. simulator, or sockets: real QUIC (--transport quic) or the \
+                                      kernel's TCP (--transport model-tcp) between two network namespaces of this \
+                                      machine, over the link in real time (Linux, root)",
                             one: None,
                         }
                     }

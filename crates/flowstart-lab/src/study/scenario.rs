@@ -290,9 +290,7 @@ impl Scenario {
         }
         let options = self.link_options.as_deref();
         let worlds = each("world", &self.world, |text| World::parse("world", text))?;
-        // A machine's own noise takes the place of what stands for it.
-        let noise = self.noise && !worlds.contains(&World::Sockets);
-        let links = each("link", &self.link, |text| Link::parse_with("link", text, options, noise, directory))?;
+        let links = each("link", &self.link, |text| Link::parse_with("link", text, options, self.noise, directory))?;
         for (place, link) in links.iter().enumerate() {
             if links[..place].iter().any(|earlier| earlier.text == link.text) {
                 return Err(InputError::new("link", &link.text, "two links have this name; each needs its own"));

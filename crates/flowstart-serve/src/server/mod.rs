@@ -107,6 +107,8 @@ pub struct Config {
     /// Whether clients that read SCONE packets get them, and what they report of the advice caps launches. Packets of
     /// all connections then stay at 1200 bytes, which leaves room for the SCONE packets.
     pub scone: bool,
+    /// Whether packets grow as far as the path lets them (RFC 8899). With SCONE they never do.
+    pub mtu_discovery: bool,
     /// Whether connections whose scheme wants it ask the routers of the path for a rate (Quick-Start), if their clients
     /// answer. That takes Linux and `CAP_NET_RAW`.
     pub quick_start: bool,
@@ -138,6 +140,7 @@ impl Config {
             deadline: None,
             early_data: false,
             scone: false,
+            mtu_discovery: true,
             quick_start: false,
             qlog: None,
             qlog_limit: QLOG_LIMIT,
@@ -274,7 +277,7 @@ impl Server {
             quic.validation_token_config(tokens);
         }
         let mut transport = transport(&schemes.plain, limits.connection_memory, RECEIVE_WINDOW);
-        if config.scone {
+        if config.scone || !config.mtu_discovery {
             transport.mtu_discovery_config(None);
         }
         quic.transport_config(Arc::new(transport.clone()));

@@ -4,8 +4,10 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Args;
+use flowstart_core::spec::names;
 use flowstart_lab::study::Study;
 use flowstart_lab::study::scenario::{Scenario, default_reps, default_seed};
+use flowstart_lab::study::world::SIMULATOR;
 
 use crate::command::axes::Axes;
 use crate::command::run::{Results, Sampling, mixed, perform};
@@ -75,6 +77,8 @@ pub(crate) struct Arguments {
 pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let mut scenario = arguments.setup.scenario();
     arguments.axes.write(&mut scenario);
+    // A machine's own noise takes the place of what stands for it, also in the simulator beside it.
+    scenario.noise &= scenario.world.iter().all(|world| names::is_same(world.trim(), SIMULATOR));
     let mut study = Study::new(scenario, Path::new("."))?;
     arguments.results.check_folder(&study.plan)?;
     study.notes = mixed(&study.scenario, &study.plan, "give --avoidance to choose");

@@ -238,6 +238,8 @@ impl Sink for Written<'_> {
 
 /// Performs a study, writes its folder and shows the result.
 pub(crate) fn perform(study: &Study, results: &Results) -> Result<ExitCode, Failure> {
+    #[cfg(target_os = "linux")]
+    Sockets::check(&study.plan).map_err(Failure::Input)?;
     let table = OnceLock::new();
     let published = |plan: &Plan, rows: &[Row]| {
         let is_published = study.scenario.published.as_deref() == Some("blitzstart-table1");

@@ -1,6 +1,6 @@
 //! `flowstart testbed`.
 
-use std::io;
+use std::io::{self, Read};
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -24,6 +24,8 @@ use crate::testbed::path;
 const PORT: u16 = 5201;
 /// How often it is looked whether a program has ended.
 const LOOK: Duration = Duration::from_millis(5);
+/// Bytes of a client's output that a line of JSON has.
+const MOST_KEPT: u64 = 1_000_000;
 /// Most repetitions.
 const MOST: u32 = 10_000;
 
@@ -33,15 +35,16 @@ Examples:
   flowstart testbed --link lte --server 'iperf3 -s -1 -p {port}' \\
     --client 'iperf3 -c {server} -p {port} -R -n 2M -C cubic'
   flowstart testbed --link rate=10mbit,rtt=200ms,buffer=1bdp --reps 5 --json \\
-    --server 'cd site && exec python3 -m http.server {port}' \\
-    --client 'curl -so /dev/null http://{server}:{port}/object'
+    --server 'python3 -m http.server -d /usr/bin {port}' \\
+    --client 'curl -so /dev/null http://{server}:{port}/git'
 
 Both programs are those of a shell (sh -c). Each runs in a network namespace of its own, as root; {server} stands for \
 the address of the server's, {port} for a port that is free there, {client} for the address of the client's. Between \
 them is the link with its AQM, in real time, as with flowstart router; what the server sends crosses --link, the rest \
 its way back. When the client has ended, the server is ended, and all of it is gone: nothing has a name outside. Every \
 repetition has new namespaces and a new link. Without --json the client's output passes, and what took place stands \
-beside it on stderr. Exit code 1: a client failed, or was ended by --limit.")]
+beside it on stderr. The server has to stay in the foreground. Exit code 1: a client failed or was ended, or the server \
+failed before it.")]
 pub(crate) struct Arguments {
     /// The link: a preset, a preset with keys, or keys (list links, list link-options).
     #[arg(long)]
@@ -74,6 +77,8 @@ pub(crate) struct Arguments {
 
 /// What a client did.
 struct Ran {
+    /// How the server ended, if it did so before the client.
+    server: Option<ExitStatus>,
     status: ExitStatus,
     taken: Duration,
     /// What it wrote, where that is kept.
@@ -100,19 +105,9 @@ impl Arguments {
             [("{server}", SERVERS.to_string()), ("{client}", CLIENTS.to_string()), ("{port}", PORT.to_string())];
         let text = words.iter().fold(text.to_owned(), |text, (word, value)| text.replace(word, value));
         let mut command = Command::new("setpriv");
-        command.args([
-            "--pdeathsig",
-            "KILL",
-            "--",
-            "unshare",
-            "--fork",
-            "--pid",
-            "--kill-child",
-            "--",
-            "sh",
-            "-c",
-            &text,
-        ]);
+        command.args(["--pdeathsig", "KILL", "--", "unshare", "--fork", "--pid", "--kill-child", "--", "sh", "-c"]);
+        // A new namespace has no way to itself.
+        command.arg(format!("ip link set lo up\n{text}"));
         command
     }
 
@@ -123,18 +118,23 @@ impl Arguments {
                 dumbbell.servers.within(|| {
                     let mut server = Self::command(&self.server);
                     let mut server = Ended(server.stdin(Stdio::null()).stdout(Stdio::null()).spawn()?);
-                    while !is_over.load(Ordering::Relaxed) && server.0.try_wait()?.is_none() {
+                    while !is_over.load(Ordering::Relaxed) {
+                        if let Some(status) = server.0.try_wait()? {
+                            return Ok(Some(status));
+                        }
                         thread::sleep(LOOK);
                     }
-                    Ok(())
+                    Ok(None)
                 })
             });
-            thread::sleep(std_time(self.ready_after));
+            let (began, ready) = (Instant::now(), std_time(self.ready_after));
+            while began.elapsed() < ready && !stop.load(Ordering::Relaxed) {
+                thread::sleep(LOOK.min(ready.saturating_sub(began.elapsed())));
+            }
             let ran = dumbbell.clients.within(|| self.client(stop));
             is_over.store(true, Ordering::Relaxed);
-            let served = serving.join().map_err(|_| io::Error::other("the server's thread has panicked"))?;
-            served?;
-            ran
+            let server = serving.join().map_err(|_| io::Error::other("the server's thread has panicked"))??;
+            Ok(Ran { server, ..ran? })
         })
     }
 
@@ -150,7 +150,8 @@ impl Arguments {
             thread::spawn(move || {
                 let mut wrote = Vec::new();
                 // What is missing, the program did not write.
-                drop(io::copy(&mut stdout, &mut wrote));
+                drop(io::copy(&mut (&mut stdout).take(MOST_KEPT), &mut wrote));
+                drop(io::copy(&mut stdout, &mut io::sink()));
                 String::from_utf8_lossy(&wrote).into_owned()
             })
         });
@@ -169,7 +170,7 @@ impl Arguments {
         };
         let taken = began.elapsed();
         let wrote = reading.and_then(|reading| reading.join().ok()).unwrap_or_default();
-        Ok(Ran { status, taken, wrote, is_cut_off })
+        Ok(Ran { server: None, status, taken, wrote, is_cut_off })
     }
 
     fn say(&self, rep: u32, ran: &Ran, told: &Told) -> Result<(), Failure> {
@@ -181,6 +182,7 @@ impl Arguments {
                 "exit": exit,
                 "cut_off": ran.is_cut_off,
                 "output": ran.wrote,
+                "server_exit": ran.server.map(|status| status.code()),
                 "link": as_json(told),
             });
             return print(&format!("{line}\n"));
@@ -190,6 +192,9 @@ impl Arguments {
             Some(code) => format!("exit code {code}"),
             None => "a signal ended it".to_owned(),
         };
+        if let Some(server) = ran.server.filter(|server| !server.success()) {
+            tell!("the server had ended before, with {server}; it has to stay in the foreground");
+        }
         tell!("the client took {seconds:.3} s, {how}; {}", in_words(told));
         Ok(())
     }
@@ -202,14 +207,16 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let mut code = ExitCode::SUCCESS;
     for rep in 0..arguments.reps {
         let seed = arguments.seed.wrapping_add(u64::from(rep));
-        let dumbbell = Dumbbell::new(&path(&link, &aqm, false, seed)).map_err(|error| Failure::Other(error.to_string()))?;
+        let dumbbell =
+            Dumbbell::new(&path(&link, &aqm, false, seed)).map_err(|error| Failure::Other(error.to_string()))?;
         let ran = arguments.run(&dumbbell, &stop);
         let told = dumbbell.end().map_err(|error| Failure::Other(error.to_string()))?;
         let ran = ran.map_err(|error| {
             Failure::Other(format!("setpriv and unshare (util-linux), which start programs: {error}"))
         })?;
         arguments.say(rep, &ran, &told)?;
-        if !ran.status.success() {
+        let has_server_failed = ran.server.is_some_and(|server| !server.success());
+        if !ran.status.success() || ran.is_cut_off || has_server_failed || stop.load(Ordering::Relaxed) {
             code = ExitCode::from(FAILED);
         }
         if stop.load(Ordering::Relaxed) {

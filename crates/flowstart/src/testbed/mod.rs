@@ -1,7 +1,8 @@
 //! Transfers between sockets: a server and a client in two network namespaces, joined by the cell's link.
 //!
 //! Every transfer has namespaces, a link, a server and a client of its own, so nothing of one reaches the next. All of
-//! them live in this process, which has nothing to clean up, however it ends.
+//! them live in this process and end with it. Only a folder for the server's log stays, below the system's temporary
+//! folder, if a signal ends the process during a transfer.
 
 mod quic;
 mod tcp;
@@ -26,6 +27,21 @@ pub(crate) struct Sockets {
 }
 
 impl Sockets {
+    /// Refuses what no host can run, before anything runs.
+    pub(crate) fn check(plan: &Plan) -> Result<(), String> {
+        let is_of_kernel = |cell: &Cell| !plan.is_simulated(cell) && plan.transport_of(cell).stack.is_none();
+        let cells = plan.cells();
+        cells.iter().filter(|cell| is_of_kernel(cell)).try_for_each(|cell| tcp::check(plan, cell))?;
+        // Before anything is simulated for nothing.
+        match cells.iter().find(|cell| !plan.is_simulated(cell)) {
+            Some(cell) => {
+                let path = path(&plan.links[cell.link], &plan.aqms[cell.aqm].value, false, plan.run_seed(0));
+                Dumbbell::new(&path).map(drop).map_err(|error| format!("--world sockets: {error}"))
+            }
+            None => Ok(()),
+        }
+    }
+
     /// The longest time by which this host was late to send a packet; `None`: nothing ran here.
     pub(crate) fn latest(&self) -> Option<Duration> {
         Some(Duration::from_nanos(self.latest.load(Ordering::Relaxed))).filter(|latest| *latest > Duration::ZERO)

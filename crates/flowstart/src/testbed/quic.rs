@@ -39,7 +39,10 @@ const GRACE: std::time::Duration = std::time::Duration::from_secs(2);
 
 /// A transfer of a cell; why it is not complete.
 pub(super) fn transfer(plan: &Plan, cell: &Cell, dumbbell: &Dumbbell) -> Result<Seen, String> {
-    let scratch = tempfile::tempdir().map_err(|error| format!("a folder for the server's log: {error}"))?;
+    let scratch = tempfile::Builder::new()
+        .prefix("flowstart-")
+        .tempdir()
+        .map_err(|error| format!("a folder for the server's log: {error}"))?;
     let came = Pair { plan, cell, folder: scratch.path() }.over(dumbbell)?;
     let seen = connection(scratch.path())?;
     // A server's log begins when the client's first packet has crossed the link.
@@ -102,10 +105,14 @@ impl Pair<'_> {
         let mut config = server::Config::new(tls, schemes);
         config.listen = (SERVERS, 0).into();
         config.limits.grace = GRACE;
+        // A slow link is no idle client.
+        let patience = std_time(patience(plan, cell));
+        (config.limits.handshake, config.limits.stall, config.limits.idle) = (patience, patience, patience);
         config.qlog = Some(self.folder.to_owned());
         config.quick_start = self.asks();
         if let Some(stack) = &plan.transport_of(cell).stack {
             config.hint_policy = stack.hint_policy.clone();
+            config.mtu_discovery = stack.mtu_discovery;
         }
         if self.startup().senses().contains(&Known::Saved)
             && let Some(saved) = saved(plan, cell)

@@ -55,6 +55,8 @@ pub(super) fn transfer(plan: &Plan, cell: &Cell, dumbbell: &Dumbbell) -> Result<
         (std_time(patience(plan, cell)), plan.sizes[cell.size].value.fixed_size().unwrap_or_default());
     let congestion_control = congestion_control(&plan.schemes[cell.scheme].text).map_err(words)?;
     let buffer = receive_buffer(&plan.profile(cell));
+    let given = dumbbell.clients.within(|| fs::write("/proc/sys/net/ipv4/tcp_rmem", &buffer));
+    given.map_err(|error| format!("a receive buffer of {buffer} bytes (tcp_rmem): {error}"))?;
     let listener = dumbbell.servers.within(|| {
         fs::write("/proc/sys/net/ipv4/tcp_wmem", SEND_BUFFER)?;
         TcpListener::bind((SERVERS, PORT))
@@ -62,19 +64,15 @@ pub(super) fn transfer(plan: &Plan, cell: &Cell, dumbbell: &Dumbbell) -> Result<
     let listener = listener.map_err(words)?;
     // Nobody may come.
     setsockopt(&listener, sockopt::ReceiveTimeout, &TimeVal::seconds(patience.as_secs() as i64)).map_err(words)?;
-    setsockopt(&listener, sockopt::TcpCongestion, &OsString::from(congestion_control)).map_err(|error| match error {
-        Errno::ENOENT => format!(
-            "the kernel has no congestion control {congestion_control}; `flowstart tcp load` gives it the schemes that \
-             it may have, and {STACK} is its own"
-        ),
-        other => format!("congestion control {congestion_control}: {other}"),
-    })?;
+    setsockopt(&listener, sockopt::TcpCongestion, &OsString::from(congestion_control)).map_err(
+        |error| match error {
+            Errno::ENOENT => missing(congestion_control),
+            other => format!("congestion control {congestion_control}: {other}"),
+        },
+    )?;
     let (came, counted) = thread::scope(|scope| {
         let serving = scope.spawn(|| serve(&listener, size, patience));
-        let came = dumbbell.clients.within(|| {
-            fs::write("/proc/sys/net/ipv4/tcp_rmem", &buffer)?;
-            Ok(get(size, patience))
-        });
+        let came = dumbbell.clients.within(|| Ok(get(size, patience)));
         // Whoever gave up has closed, so the server ends too.
         drop(serving.join());
         (came, dumbbell.servers.within(counters))
@@ -93,11 +91,30 @@ pub(super) fn transfer(plan: &Plan, cell: &Cell, dumbbell: &Dumbbell) -> Result<
     Ok((record(came.ok(), counted), failure))
 }
 
+/// Refuses a scheme that no kernel can have.
+pub(super) fn check(plan: &Plan, cell: &Cell) -> Result<(), String> {
+    let scheme = &plan.schemes[cell.scheme].text;
+    let name = congestion_control(scheme).map_err(|error| format!("--scheme `{scheme}`: {error}, and {STACK}"))?;
+    let known = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap_or_default();
+    match known.split_whitespace().any(|one| one == name) {
+        true => Ok(()),
+        false => Err(format!("--scheme `{scheme}`: {}", missing(name))),
+    }
+}
+
+fn missing(name: &str) -> String {
+    format!(
+        "the kernel has no congestion control {name}; `flowstart tcp load` gives it the schemes that it may have, and \
+         {STACK} is its own"
+    )
+}
+
 /// Least, first and most bytes of a receiver's buffer (`tcp_rmem`). Half of it is room for payload.
 fn receive_buffer(profile: &Profile) -> String {
     let (first, most) = match profile.receive_buffer {
         Some(buffer) => (buffer.initial.get(), buffer.largest.get()),
-        None => (profile.receive_window.get().saturating_mul(2), profile.receive_window.get().saturating_mul(4)),
+        // The kernel would let it grow up to the most.
+        None => [profile.receive_window.get().saturating_mul(2); 2].into(),
     };
     format!("4096 {first} {most}")
 }
@@ -156,7 +173,7 @@ fn counters() -> io::Result<Counters> {
         sent: counter(&plain, "Tcp", "OutSegs"),
         retransmitted: counter(&plain, "Tcp", "RetransSegs"),
         timeouts: counter(&more, "TcpExt", "TCPTimeouts"),
-        spurious: counter(&more, "TcpExt", "TCPDSACKRecv"),
+        spurious: counter(&more, "TcpExt", "TCPDSACKRecvSegs"),
     })
 }
 

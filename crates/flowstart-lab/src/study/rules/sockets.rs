@@ -1,10 +1,14 @@
 //! Experiments between real sockets.
 
+use std::ops::RangeInclusive;
+
+use flowstart_core::units::Bytes;
 use flowstart_sim::transport::profile::Profile;
 
 use crate::spec::InputError;
 use crate::spec::aqm::Aqm;
 use crate::spec::competitor::Competitor;
+use crate::spec::link::Link;
 use crate::spec::transport::Transport;
 use crate::spec::transport::stack::StackOptions;
 use crate::study::plan::{AXES, Plan};
@@ -15,6 +19,9 @@ const QUIC: &str = "quic";
 /// The axes that sockets have more than the default of.
 const CHOSEN: [&str; 8] = ["link", "aqm", "competitor", "size", "scheme", "avoidance", "transport", "world"];
 
+/// Receive windows that a kernel can be held to.
+const WINDOWS: RangeInclusive<Bytes> = Bytes::new(16_000)..=Bytes::new(1_000_000_000);
+
 /// Whether sockets can do all that a transport wants.
 fn is_of_sockets(transport: &Transport) -> bool {
     let Profile { initial_receive_window, receive_buffer, .. } = &*transport.profile;
@@ -24,7 +31,8 @@ fn is_of_sockets(transport: &Transport) -> bool {
     let Ok(plain) = Transport::parse("transport", QUIC) else { return false };
     let (Some(own), Some(default)) = (&transport.stack, plain.stack) else { return false };
     let profile = Profile { receive_window: transport.profile.receive_window, ..Profile::clone(&plain.profile) };
-    *transport.profile == profile && *own == StackOptions { hint_policy: own.hint_policy.clone(), ..default }
+    *transport.profile == profile
+        && *own == StackOptions { hint_policy: own.hint_policy.clone(), mtu_discovery: own.mtu_discovery, ..default }
 }
 
 /// One transfer after the other over real QUIC or the kernel's TCP, alone on a link that routers can be.
@@ -36,7 +44,7 @@ pub(in crate::study) fn check(plan: &Plan) -> Result<(), InputError> {
         Err(InputError::new(field, text, format!("with world sockets allowed is {allowed}")))
     };
     if let Some(transport) = plan.transports.iter().find(|transport| !is_of_sockets(transport)) {
-        let allowed = "quic, the real stack, with receive_window and hint_policy, or model-tcp with profile tcp-linux \
+        let allowed = "quic, the real stack, with receive_window, hint_policy and mtu_discovery, or model-tcp with profile tcp-linux \
                        and receive_window, which is the kernel's TCP there";
         return refused("transport", &transport.text, allowed);
     }
@@ -48,8 +56,22 @@ pub(in crate::study) fn check(plan: &Plan) -> Result<(), InputError> {
         if let Some(scheme) = plan.schemes.iter().map(|scheme| &*scheme.text).find(has_keys) {
             return refused("scheme", scheme, "a name beside the kernel's TCP; keys are given to flowstart tcp load");
         }
-        if let Some(link) = plan.links.iter().find(|link| link.routers.is_some()) {
-            return refused("link", &link.text, "no quick_start beside the kernel's TCP");
+        let key = |link: &Link| {
+            let keys = [("quick_start", link.routers.is_some()), ("hint", link.hint.is_some())];
+            let keys = keys.into_iter().chain([("hint_steps", link.hint_grid.is_some())]);
+            keys.into_iter().find(|(_, is_set)| *is_set).map(|(key, _)| key)
+        };
+        if let Some((link, key)) = plan.links.iter().find_map(|link| Some((link, key(link)?))) {
+            let allowed = format!("no {key} beside the kernel's TCP; flowstart tcp load has its hints");
+            return refused("link", &link.text, &allowed);
+        }
+        let window = |transport: &&Transport| {
+            let Profile { receive_window, receive_buffer, .. } = &*transport.profile;
+            transport.is_of_linux() && receive_buffer.is_none() && !WINDOWS.contains(receive_window)
+        };
+        if let Some(transport) = plan.transports.iter().find(window) {
+            let allowed = format!("a receive_window of {} to {}, auto or open", WINDOWS.start(), WINDOWS.end());
+            return refused("transport", &transport.text, &allowed);
         }
     }
     for link in &plan.links {
@@ -112,13 +134,16 @@ mod tests {
         };
         assert_eq!(with(""), "");
         assert_eq!(with("transport = 'model-tcp:receive_window=auto'\nscheme = ['stack', 'suss']\nlink = ['lte']"), "");
+        assert_eq!(with("transport = 'quic:mtu_discovery=true'"), "");
         assert_eq!(with("aqm = ['taildrop', 'codel']\navoidance = ['cubic', 'reno']\nworld = 'sockets'"), "");
         for (more, expected) in [
             ("transport = 'model-quic'", "quic, the real stack"),
             ("transport = 'model-tcp:profile=ns3'", "quic, the real stack"),
             ("transport = 'model-tcp:initial_receive_window=64KB'", "quic, the real stack"),
             ("transport = 'model-tcp'", "a name beside the kernel's TCP"),
-            ("transport = 'model-tcp'\nscheme = ['stack']", "no quick_start"),
+            ("transport = 'model-tcp'\nscheme = ['stack']", "no hint"),
+            ("transport = 'model-tcp'\nscheme = ['stack']\nlink = ['lte,quick_start=target']", "no quick_start"),
+            ("transport = 'model-tcp:receive_window=3GB'\nscheme = ['stack']\nlink = ['lte']", "16KB to 1GB"),
             ("transport = 'model-tcp'\nscheme = ['suss']\navoidance = ['reno']", "whose schemes have their own"),
             ("transport = 'quic:retry=true'", "quic, the real stack"),
             ("transport = 'quic:packet_threshold=5'", "quic, the real stack"),
@@ -137,21 +162,6 @@ mod tests {
         ] {
             let refusal = with(more);
             assert!(refusal.contains(expected), "{more}: {refusal}");
-        }
-    }
-
-    #[test]
-    fn links_of_the_command_get_no_jitter_that_a_machine_has_already() {
-        let plan = |world: &str| {
-            let text = format!(
-                "link = ['rate=5mbit,rtt=40ms,buffer=1bdp']\nsize = ['2MB']\nscheme = ['slow-start']\nnoise = true\n\
-                 transport = 'quic'\nworld = '{world}'"
-            );
-            Scenario::from_text(&text).unwrap().plan(Path::new("."))
-        };
-        if let Ok(simulated) = plan("simulator") {
-            assert!(simulated.links[0].access_jitter.is_some());
-            assert!(plan("sockets").unwrap().links[0].access_jitter.is_none());
         }
     }
 }
