@@ -37,14 +37,16 @@ struct initial_start {
 
 static __always_inline u64 initial_start_window(const struct initial_start_config *config, const struct path *path)
 {
-	u64 own = 0;
+	u64 own, rtt = 0;
 
 	if (config->window == WINDOW_SAVED)
-		own = amount_in(path->hint_rate, path->saved_rtt);
+		rtt = path->saved_rtt;
 	else if (config->window == WINDOW_HINT)
-		own = amount_in(path->hint_rate, path->min_rtt);
-	if (!own)
+		rtt = path->min_rtt;
+	if (!rtt || !path->hint_rate)
 		return config->iw * path->segment;
+	/* A path that carries less than a byte in a round trip is known all the same. */
+	own = amount_in(path->hint_rate, rtt);
 	own = scaled(smaller(own, LARGEST_WINDOW), config->factor);
 	return larger(smaller(own, config->max_window * path->segment), path->segment);
 }

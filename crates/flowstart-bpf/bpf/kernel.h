@@ -89,6 +89,7 @@ struct tcp_sock {
 	__u32 sacked_out;
 	__u32 data_segs_out;
 	__u64 bytes_retrans;
+	__u8 ecn_flags;
 	__u8 is_cwnd_limited : 1;
 };
 
@@ -105,6 +106,15 @@ enum tcp_ca_event {
 	CA_EVENT_LOSS,
 	CA_EVENT_ECN_NO_CE,
 	CA_EVENT_ECN_IS_CE,
+};
+
+/* States of the kernel's recovery. */
+enum tcp_ca_state {
+	TCP_CA_Open,
+	TCP_CA_Disorder,
+	TCP_CA_CWR,
+	TCP_CA_Recovery,
+	TCP_CA_Loss,
 };
 
 struct tcp_congestion_ops {
@@ -134,6 +144,8 @@ struct tcp_congestion_ops {
 #define PACING_CA_PERCENT 120
 
 #define TCP_INFINITE_SSTHRESH 0x7fffffff
+/* ecn_flags: both sides speak ECN, as of RFC 3168 or more accurately */
+#define ECN_NEGOTIATED (1 << 0 | 1 << 4)
 /* The kernel leaves the first segments of a connection unpaced, and sends at least two in a burst. */
 #define MIN_TSO_SEGMENTS 2
 /* How many windows a send buffer holds. */

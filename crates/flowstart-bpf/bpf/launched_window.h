@@ -96,10 +96,10 @@ static __always_inline struct step launched_window_on_ack(struct launched_window
 	return goes_on(slow_start_growth(cwnd, ack));
 }
 
-/* Packets sent after the launch are no evidence about it. */
+/* `position` is that of the first byte. Packets sent after the launch are no evidence about it. */
 static __always_inline void launched_window_on_retransmission(struct launched_window *it, u32 position, u64 bytes)
 {
-	if (it->state != WINDOW_SLOW_START && (!it->has_end || !is_before(it->end, position)))
+	if (it->state != WINDOW_SLOW_START && (!it->has_end || is_before(position, it->end)))
 		it->retransmitted += bytes;
 }
 

@@ -36,7 +36,7 @@ struct more_start {
 	struct launched_window window;
 };
 
-/* The rate, if it is known. */
+/* What a source says, or 0. */
 static __always_inline u64 more_start_answer(const struct more_start_config *config, const struct path *path)
 {
 	u64 rate = config->rate;
@@ -45,7 +45,7 @@ static __always_inline u64 more_start_answer(const struct more_start_config *con
 		rate = path->hint_rate;
 	else if (config->source == RATE_SAVED)
 		rate = path->saved_rtt ? path->hint_rate : 0;
-	return scaled(rate, config->factor);
+	return rate;
 }
 
 static __always_inline u64 more_start_span(const struct path *path)
@@ -56,7 +56,7 @@ static __always_inline u64 more_start_span(const struct path *path)
 /* cwnd = rate x RTT; 0 if one of them is not known. */
 static __always_inline u64 more_start_window(const struct more_start_config *config, const struct path *path)
 {
-	u64 rate = smaller(more_start_answer(config, path), FASTEST_RATE);
+	u64 rate = smaller(scaled(more_start_answer(config, path), config->factor), FASTEST_RATE);
 
 	return smaller(amount_in(rate, more_start_span(path)), LARGEST_WINDOW);
 }

@@ -52,7 +52,13 @@ struct connection {
 	u64 launched;
 	/* The position of the first byte. */
 	u32 first;
+	/* What was the first missing byte when the latest retransmissions left. */
+	u32 una;
+	/* The kernel's own initial window in packets. */
+	u32 initial;
 	u8 phase;
+	/* Why startup ended, if that waits for the kernel's next state; GOES_ON: nothing waits. */
+	u8 ends;
 	/* Whether the launch is paced, and whether pacing was begun for it. */
 	bool paced;
 	bool began_pacing;
@@ -187,6 +193,16 @@ static __always_inline void fall_back(struct sock *sk, struct connection *it)
 	tell(sk, EVENT_FALLBACK, GOES_ON);
 }
 
+/* Whether the path has shown losses already: the handshake's, or those of data too little for a launch. */
+static __always_inline bool is_in_trouble(struct tcp_sock *tp, struct connection *it)
+{
+	/* After two lost SYNs the kernel begins with one packet. */
+	if (tp->bytes_retrans || tp->lost_out || tp->snd_cwnd < it->initial || tp->snd_cwnd < 2)
+		return true;
+	/* Before data was sent a route may have set it. */
+	return tp->data_segs_out && tp->snd_ssthresh != TCP_INFINITE_SSTHRESH;
+}
+
 static __always_inline void launch(struct sock *sk, struct connection *it)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
@@ -197,6 +213,10 @@ static __always_inline void launch(struct sock *sk, struct connection *it)
 
 	if (!tp->data_segs_out)
 		it->first = tp->snd_nxt;
+	if (is_in_trouble(tp, it)) {
+		fall_back(sk, it);
+		return;
+	}
 	sense(sk, it, &path);
 	launched = SCHEME(launch)(&it->scheme, &parameters, &path, it->first);
 	if (!launched.launched) {
@@ -208,6 +228,7 @@ static __always_inline void launch(struct sock *sk, struct connection *it)
 	it->phase = STARTING;
 	it->paced = launched.paced;
 	it->retransmitted = tp->bytes_retrans;
+	it->una = tp->snd_una;
 	it->launched = launched.cwnd;
 	set_window(tp, it, launched.cwnd);
 	set_ssthresh(tp, launched.ssthresh);
@@ -222,17 +243,25 @@ static __always_inline void launch(struct sock *sk, struct connection *it)
 		end_startup(sk, it, EXIT_LAUNCH);
 }
 
-/* Tells the scheme what has left and what had to be sent again. */
-static __always_inline void catch_up(struct tcp_sock *tp, struct connection *it)
+/*
+ * Tells the scheme what had to be sent again since the last call. The kernel does not say which data it was; the oldest
+ * that was missing when it left stands for it.
+ */
+static __always_inline void count_retransmissions(struct tcp_sock *tp, struct connection *it)
 {
 	u64 again = tp->bytes_retrans - it->retransmitted;
 
-	SCHEME(on_sent)(&it->scheme, tp->snd_nxt, bytes_in_flight(tp));
 	if (again) {
-		/* The kernel does not say which data it was; what is missing is the oldest. */
-		SCHEME(on_retransmission)(&it->scheme, tp->snd_una, again);
+		SCHEME(on_retransmission)(&it->scheme, it->una, again);
 		it->retransmitted = tp->bytes_retrans;
 	}
+}
+
+/* Tells the scheme what has left and what had to be sent again. */
+static __always_inline void catch_up(struct tcp_sock *tp, struct connection *it)
+{
+	SCHEME(on_sent)(&it->scheme, tp->snd_nxt, bytes_in_flight(tp));
+	count_retransmissions(tp, it);
 }
 
 /* Whether the launched window has not yet left. */
@@ -255,6 +284,7 @@ void BPF_PROG(startup_init, struct sock *sk)
 	if (!it)
 		return;
 	__builtin_memset(it, 0, sizeof(*it));
+	it->initial = tcp_sk(sk)->snd_cwnd;
 	/* In the middle of a connection there is nothing to start. */
 	if (tcp_sk(sk)->data_segs_out)
 		it->phase = OVER;
@@ -304,11 +334,18 @@ u32 BPF_PROG(startup_min_tso_segs, struct sock *sk)
 	}
 	if (it->paced || it->phase == STARTING) {
 		u64 rate = SCHEME(pacing_rate)(&it->scheme);
+		bool goes_on = is_leaving(tp, it);
 
-		/* A scheme may launch after the initial window. */
-		if (rate)
+		if (it->phase == OVER) {
+			/* The launch ended startup, and its rate ends with the first acknowledgement. */
+			if (is_before(it->first, tp->snd_una))
+				rate = 0;
+		} else if (rate) {
+			/* A scheme may launch after the initial window. */
 			it->paced = true;
-		pace(sk, it, rate || is_leaving(tp, it), rate);
+			goes_on = true;
+		}
+		pace(sk, it, goes_on, rate);
 	}
 	return MIN_TSO_SEGMENTS;
 }
@@ -351,18 +388,23 @@ u32 BPF_PROG(startup_ssthresh, struct sock *sk)
 	if (!it)
 		return reduced;
 	stop_pacing(sk, it);
+	if (it->phase == WAITING)
+		fall_back(sk, it);
 	if (it->phase != STARTING)
 		return reduced;
 	catch_up(tp, it);
 	/* What is lost first is the oldest data. */
 	loss.bytes = (u64)tp->lost_out * tp->mss_cache;
+	/* Packets may be lost that are not yet known, or a queue of this host was full. */
+	if (!loss.bytes && !(BPF_CORE_READ_BITFIELD(tp, ecn_flags) & ECN_NEGOTIATED))
+		loss.bytes = tp->mss_cache;
 	loss.position = tp->snd_una + (u32)loss.bytes;
 	loss.in_launch = SCHEME(has_in_launch)(&it->scheme, tp->snd_una);
 	step = SCHEME(on_congestion)(&it->scheme, &loss, (u64)reduced * tp->mss_cache);
 	if (step.reason != GOES_ON) {
-		/* As the kernel does next; the event tells it. */
-		tp->snd_ssthresh = reduced;
-		end_startup(sk, it, step.reason);
+		/* The state that the kernel enters next tells a timeout from other losses. */
+		it->phase = OVER;
+		it->ends = step.reason;
 		return reduced;
 	}
 	it->phase = RECOVERING;
@@ -418,6 +460,9 @@ void BPF_PROG(startup_pkts_acked, struct sock *sk, const struct ack_sample *samp
 	if (it && (it->phase == STARTING || it->phase == RECOVERING)) {
 		if (sample->rtt_us > 0)
 			it->rtt = it->latest_rtt = sample->rtt_us;
+		/* What was sent again left before this acknowledgement came. */
+		count_retransmissions(tp, it);
+		it->una = tp->snd_una;
 		if (it->phase == RECOVERING)
 			SCHEME(on_ack_in_recovery)(&it->scheme, (u64)sample->pkts_acked * tp->mss_cache);
 		if (continues_with_reno)
@@ -446,6 +491,9 @@ void BPF_PROG(startup_cwnd_event, struct sock *sk, enum tcp_ca_event event)
 	if (!it)
 		return;
 	stop_pacing(sk, it);
+	/* A first answer that is long in coming has met no idle path. */
+	if (it->phase == WAITING && tp->data_segs_out)
+		fall_back(sk, it);
 	if (it->phase != STARTING && it->phase != RECOVERING)
 		return;
 	if (event == CA_EVENT_LOSS) {
@@ -464,8 +512,21 @@ void BPF_PROG(startup_cwnd_event, struct sock *sk, enum tcp_ca_event event)
 SEC("struct_ops")
 void BPF_PROG(startup_set_state, struct sock *sk, u8 new_state)
 {
+	struct connection *it;
+
 	if (!continues_with_reno)
 		cubictcp_state(sk, new_state);
+	if (new_state < TCP_CA_CWR)
+		return;
+	it = connection_of(sk);
+	if (!it || !it->ends)
+		return;
+	if (new_state == TCP_CA_Loss)
+		it->ends = EXIT_TIMEOUT;
+	else if (new_state == TCP_CA_Recovery)
+		it->ends = EXIT_LOSS;
+	end_startup(sk, it, it->ends);
+	it->ends = GOES_ON;
 }
 
 SEC("struct_ops")

@@ -23,6 +23,9 @@ struct hint {
 	/* On the clock of bpf_ktime_get_ns: when it was given, and until when it holds; 0: it does not expire. */
 	u64 given;
 	u64 expires;
+	/* That of its destination, for the table does not say which prefix it found. */
+	u32 prefix_length;
+	u32 unused;
 };
 
 struct {
@@ -78,13 +81,22 @@ struct {
 	__uint(max_entries, 1 << 18);
 } events SEC(".maps");
 
-/* Whether someone follows the events; otherwise none are written. */
+enum control {
+	/* Whether someone follows the events; otherwise none are written. */
+	CONTROL_FOLLOWING = 0,
+	/* Events for which there was no room. */
+	CONTROL_LOST,
+	/* Which hints the scheme uses, a note of the loader for later calls. */
+	CONTROL_HINT_USE,
+	CONTROLS,
+};
+
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
+	__uint(max_entries, CONTROLS);
 	__type(key, u32);
 	__type(value, u32);
-} following SEC(".maps");
+} control SEC(".maps");
 
 static __always_inline struct counts *counts_of_cpu(void)
 {
@@ -122,31 +134,47 @@ static __always_inline void source_of(struct sock *sk, u8 address[16])
 	}
 }
 
-/* The hint for a destination that still holds; NULL: there is none. */
+/* How many prefixes are looked at: so many that have expired may lie within one that holds. */
+#define HINT_TRIES 8
+
+/* The hint of the longest prefix that still holds; NULL: there is none. */
 static __always_inline const struct hint *hint_for(struct sock *sk)
 {
 	struct destination to = { .prefix_length = 128 };
-	const struct hint *hint;
+	u64 now = bpf_ktime_get_ns();
 
 	destination_of(sk, to.address);
-	hint = bpf_map_lookup_elem(&hints, &to);
-	if (!hint || (hint->expires && hint->expires < bpf_ktime_get_ns()))
-		return NULL;
-	return hint;
+	for (int try = 0; try < HINT_TRIES; try++) {
+		const struct hint *hint = bpf_map_lookup_elem(&hints, &to);
+
+		if (!hint || !hint->expires || hint->expires >= now)
+			return hint;
+		if (!hint->prefix_length || hint->prefix_length > to.prefix_length)
+			return NULL;
+		to.prefix_length = hint->prefix_length - 1;
+	}
+	return NULL;
 }
 
 static __always_inline void tell(struct sock *sk, enum event_kind kind, enum reason reason)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct event *event;
-	u32 only = 0, *wanted;
+	u32 key = CONTROL_FOLLOWING, *wanted;
 
-	wanted = bpf_map_lookup_elem(&following, &only);
+	wanted = bpf_map_lookup_elem(&control, &key);
 	if (!wanted || !*wanted)
 		return;
 	event = bpf_ringbuf_reserve(&events, sizeof(*event), 0);
-	if (!event)
+	if (!event) {
+		u32 *lost;
+
+		key = CONTROL_LOST;
+		lost = bpf_map_lookup_elem(&control, &key);
+		if (lost)
+			__sync_fetch_and_add(lost, 1);
 		return;
+	}
 	event->time = bpf_ktime_get_ns();
 	event->pacing_rate = kind == EVENT_LAUNCH && sk->sk_pacing_status ? sk->sk_pacing_rate : 0;
 	event->kind = kind;

@@ -1,15 +1,17 @@
 //! Events of startups while someone follows them.
 
+use std::fs::File;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use flowstart_core::time::Timestamp;
 use flowstart_core::units::Rate;
-use libbpf_rs::{MapCore, MapFlags, MapHandle, RingBufferBuilder};
+use libbpf_rs::{MapHandle, RingBufferBuilder};
 
-use super::wire::{Fields, REASONS};
-use super::{KernelError, permission, pins};
+use super::pins::{self, Found};
+use super::wire::{Control, Fields, REASONS, control, set_control};
+use super::{KernelError, lock, permission};
 use crate::port::{PORTS, Port};
 
 /// How long a wait for events lasts before `stop` is looked at.
@@ -85,21 +87,32 @@ impl Event {
 /// Someone who follows a scheme; when it is dropped the programs stop writing events.
 struct Follower {
     port: &'static Port,
-    following: MapHandle,
+    control: MapHandle,
     events: MapHandle,
+    /// One at a time: the events of a ring go to whoever reads first.
+    _lock: File,
 }
 
 impl Follower {
     fn new(port: &'static Port) -> Result<Self, KernelError> {
-        let follower = Self { port, following: pins::map(port, "following")?, events: pins::map(port, "events")? };
-        follower
-            .set(1)
-            .map_err(|error| KernelError::File { file: pins::file(port, "following"), cause: pins::as_io(&error) })?;
+        let lock = lock::following(port)?;
+        let (control, events) = (pins::map(port, pins::CONTROL)?, pins::map(port, "events")?);
+        let follower = Self { port, control, events, _lock: lock };
+        // One that was killed has left this on.
+        follower.set(0)?;
         Ok(follower)
     }
 
-    fn set(&self, wanted: u32) -> libbpf_rs::Result<()> {
-        self.following.update(&0_u32.to_ne_bytes(), &wanted.to_ne_bytes(), MapFlags::ANY)
+    fn set(&self, wanted: u32) -> Result<(), KernelError> {
+        set_control(&self.control, Control::Following, wanted).map_err(|error| KernelError::File {
+            file: pins::file(self.port, pins::CONTROL),
+            cause: pins::as_io(&error),
+        })
+    }
+
+    /// Events for which there was no room since the scheme was loaded.
+    fn lost(&self) -> u32 {
+        control(&self.control, Control::Lost).ok().flatten().unwrap_or(0)
     }
 }
 
@@ -109,20 +122,21 @@ impl Drop for Follower {
     }
 }
 
-/// Tells events of all schemes that are loaded now, until `stop` is set or `tell` returns false.
+/// Tells events of all schemes that are loaded now, until `stop` is set or `tell` returns false. Returns how many were
+/// lost, because they came faster than `tell` took them.
 ///
 /// # Errors
 ///
-/// What cannot be read.
-pub fn follow(stop: &AtomicBool, mut tell: impl FnMut(&Event) -> bool) -> Result<(), KernelError> {
+/// What cannot be read, or is followed already.
+pub fn follow(stop: &AtomicBool, mut tell: impl FnMut(&Event) -> bool) -> Result<u64, KernelError> {
     permission::check()?;
     let mut followers = Vec::new();
     for port in PORTS {
-        if pins::is_loaded(port)? {
+        if matches!(pins::find(port), Ok(Found::Loaded)) {
             followers.push(Follower::new(port)?);
         }
     }
-    let Some(first) = followers.first() else { return Ok(()) };
+    let Some(first) = followers.first() else { return Ok(0) };
     let refused = |error: libbpf_rs::Error| KernelError::File {
         file: pins::file(first.port, "events"),
         cause: pins::as_io(&error),
@@ -139,6 +153,14 @@ pub fn follow(stop: &AtomicBool, mut tell: impl FnMut(&Event) -> bool) -> Result
         builder.add(&follower.events, keep).map_err(refused)?;
     }
     let ring = builder.build().map_err(refused)?;
+    // What is there was left by an earlier follower.
+    ring.consume().map_err(refused)?;
+    drop(seen.take());
+    let lost = || followers.iter().map(|follower| u64::from(follower.lost())).sum::<u64>();
+    let lost_before = lost();
+    for follower in &followers {
+        follower.set(1)?;
+    }
     while !stop.load(Ordering::Relaxed) {
         match ring.poll(PAUSE) {
             Err(error) if error.kind() != libbpf_rs::ErrorKind::Interrupted => return Err(refused(error)),
@@ -146,9 +168,9 @@ pub fn follow(stop: &AtomicBool, mut tell: impl FnMut(&Event) -> bool) -> Result
         }
         for event in seen.take() {
             if !tell(&event) {
-                return Ok(());
+                return Ok(lost() - lost_before);
             }
         }
     }
-    Ok(())
+    Ok(lost() - lost_before)
 }

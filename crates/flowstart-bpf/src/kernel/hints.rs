@@ -1,38 +1,134 @@
 //! Hints in the kernel.
 
-use libbpf_rs::{MapCore, MapFlags};
+use std::num::NonZeroU32;
+
+use ipnet::IpNet;
+use libbpf_rs::{ErrorKind, MapCore, MapFlags};
 use nix::time::{ClockId, clock_gettime};
 
-use super::{KernelError, permission, pins, wire};
+use super::pins::{self, Found};
+use super::wire::{self, Control};
+use super::{KernelError, lock, permission};
 use crate::hint::Hint;
-use crate::port::Port;
+use crate::port::{HintUse, Port};
 
 /// Gives hints to a loaded scheme, beside those that it has; one for the same destinations is replaced.
 ///
 /// # Errors
 ///
-/// The scheme is not loaded, or has no room for so many.
+/// The scheme is not loaded, would not use them, or has no room for so many.
 pub fn give_hints(port: &'static Port, hints: &[Hint]) -> Result<(), KernelError> {
     permission::check()?;
-    if !pins::is_loaded(port)? {
-        return Err(KernelError::NotLoaded { scheme: port.scheme });
-    }
+    let _lock = lock::changes()?;
+    check_is_loaded(port)?;
+    let noted = wire::control(&pins::map(port, pins::CONTROL)?, Control::HintUse);
+    let hint_use = noted.ok().flatten().and_then(NonZeroU32::new).and_then(read_use);
+    let file = || pins::file(port, pins::CONTROL);
+    check(port, hint_use.ok_or_else(|| KernelError::OtherVersion { file: file(), scheme: port.scheme })?, hints)?;
     write(&pins::map(port, "hints")?, port.scheme, hints)
 }
 
-/// Puts hints into a map; later ones replace earlier ones for the same destinations.
+/// Takes hints from a loaded scheme; returns how many of these destinations had one.
+///
+/// # Errors
+///
+/// The scheme is not loaded.
+pub fn remove_hints(port: &'static Port, destinations: &[IpNet]) -> Result<usize, KernelError> {
+    permission::check()?;
+    let _lock = lock::changes()?;
+    check_is_loaded(port)?;
+    let map = pins::map(port, "hints")?;
+    let mut removed = 0;
+    for network in destinations {
+        match map.delete(&wire::destination(*network)) {
+            Ok(()) => removed += 1,
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => {
+                return Err(KernelError::File { file: pins::file(port, "hints"), cause: pins::as_io(&error) });
+            }
+        }
+    }
+    Ok(removed)
+}
+
+fn check_is_loaded(port: &'static Port) -> Result<(), KernelError> {
+    if pins::find(port)? == Found::Loaded { Ok(()) } else { Err(KernelError::NotLoaded { scheme: port.scheme }) }
+}
+
+/// Refuses hints that the scheme would never use.
+pub(super) fn check(port: &'static Port, hint_use: HintUse, hints: &[Hint]) -> Result<(), KernelError> {
+    let (useless, why) = match hint_use {
+        HintUse::Any => return Ok(()),
+        HintUse::None => (hints.first(), "uses no hints with these parameters"),
+        HintUse::WithRtt => {
+            let without = hints.iter().find(|hint| hint.rtt.is_none());
+            (without, "uses hints with an RTT only (PREFIX=RATE,RTT) with these parameters")
+        }
+    };
+    useless.map_or(Ok(()), |hint| Err(KernelError::Useless { hint: hint.to_string(), scheme: port.scheme, why }))
+}
+
+/// Notes for later calls which hints are used.
+pub(super) fn note_use(map: &impl MapCore, port: &'static Port, hint_use: HintUse) -> Result<(), KernelError> {
+    let number = match hint_use {
+        HintUse::None => 1,
+        HintUse::Any => 2,
+        HintUse::WithRtt => 3,
+    };
+    wire::set_control(map, Control::HintUse, number)
+        .map_err(|error| KernelError::Refused { scheme: port.scheme, told: error.to_string() })
+}
+
+/// What [`note_use`] has noted.
+fn read_use(number: NonZeroU32) -> Option<HintUse> {
+    match number.get() {
+        1 => Some(HintUse::None),
+        2 => Some(HintUse::Any),
+        3 => Some(HintUse::WithRtt),
+        _ => None,
+    }
+}
+
+/// Puts hints into a map; later ones replace earlier ones for the same destinations. Those that have expired make room.
 pub(super) fn write(map: &impl MapCore, scheme: &'static str, hints: &[Hint]) -> Result<(), KernelError> {
     let now = monotonic_now();
-    for hint in hints {
+    for (given, hint) in hints.iter().enumerate() {
         // This clock may have begun after the hint was learned.
-        let given = now.saturating_sub(hint.age.as_nanos());
+        let learned = now.saturating_sub(hint.age.as_nanos());
         let left = hint.lifetime.map(|lifetime| lifetime.saturating_sub(hint.age).as_nanos());
         let expires = left.map_or(0, |left| now.saturating_add(left).max(1));
-        let (key, value) = wire::hint(hint, given, expires);
-        map.update(&key, &value, MapFlags::ANY)
-            .map_err(|error| KernelError::Refused { scheme, told: format!("the hint {hint}: {error}") })?;
+        let (key, value) = wire::hint(hint, learned, expires);
+        let mut done = map.update(&key, &value, MapFlags::ANY);
+        if done.as_ref().is_err_and(is_full) && remove_expired(map, now) > 0 {
+            done = map.update(&key, &value, MapFlags::ANY);
+        }
+        done.map_err(|error| {
+            if is_full(&error) {
+                return KernelError::Full { scheme, given, wanted: hints.len() };
+            }
+            KernelError::Refused { scheme, told: format!("the hint {hint}: {error}") }
+        })?;
     }
     Ok(())
+}
+
+/// Whether a table has no room.
+fn is_full(error: &libbpf_rs::Error) -> bool {
+    let mut causes = std::iter::successors(Some(error as &dyn std::error::Error), |cause| cause.source());
+    causes.any(|cause| {
+        let system = cause.downcast_ref::<std::io::Error>();
+        system.and_then(std::io::Error::raw_os_error) == Some(nix::errno::Errno::ENOSPC as i32)
+    })
+}
+
+/// Removes hints that do not hold any more; returns how many.
+fn remove_expired(map: &impl MapCore, now: u64) -> usize {
+    let keys: Vec<_> = map.keys().collect();
+    let has_expired = |key: &Vec<u8>| {
+        let value = map.lookup(key, MapFlags::ANY).ok().flatten();
+        value.and_then(|value| wire::expires(&value)).is_some_and(|expires| expires > 0 && expires < now)
+    };
+    keys.iter().filter(|key| has_expired(key) && map.delete(key).is_ok()).count()
 }
 
 /// Nanoseconds of the clock that programs read.

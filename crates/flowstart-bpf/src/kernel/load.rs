@@ -4,7 +4,8 @@ use std::cell::RefCell;
 
 use libbpf_rs::{MapCore, Object, ObjectBuilder, PrintLevel, set_print};
 
-use super::{KernelError, available, hints, permission, pins};
+use super::pins::{self, Found};
+use super::{KernelError, available, hints, lock, permission};
 use crate::hint::Hint;
 use crate::port::{Port, Ported};
 
@@ -35,18 +36,32 @@ pub enum Continuation {
 pub fn load(ported: &Ported, continuation: Continuation, hints: &[Hint]) -> Result<(), KernelError> {
     let port = ported.port;
     permission::check()?;
-    if pins::is_loaded(port)? {
-        return Err(KernelError::Loaded { scheme: port.scheme });
+    hints::check(port, ported.hint_use, hints)?;
+    let _lock = lock::changes()?;
+    match pins::find(port)? {
+        Found::Loaded => return Err(KernelError::Loaded { scheme: port.scheme }),
+        Found::Remains => pins::remove_all(port),
+        Found::Nothing => {}
     }
     if available()?.iter().any(|name| name == port.kernel_name) {
         return Err(KernelError::NameTaken { name: port.kernel_name });
     }
     let mut object = in_kernel(port, &settings(ported, continuation))?;
-    for map in object.maps().filter(|map| map.name() == "hints") {
-        hints::write(&map, port.scheme, hints)?;
+    for map in object.maps() {
+        if map.name() == "hints" {
+            hints::write(&map, port.scheme, hints)?;
+        } else if map.name() == pins::CONTROL {
+            hints::note_use(&map, port, ported.hint_use)?;
+        }
     }
     pins::make_folder(port)?;
-    pin(port, &mut object).inspect_err(|_| pins::remove_folder(port))
+    let mut made = Vec::new();
+    let pinned = pin(port, &mut object, &mut made).and_then(|()| {
+        let is_there = pins::find(port)? == Found::Loaded && available()?.iter().any(|name| name == port.kernel_name);
+        let told = || "it took the programs, and has no congestion control of this name".to_owned();
+        if is_there { Ok(()) } else { Err(KernelError::Refused { scheme: port.scheme, told: told() }) }
+    });
+    pinned.inspect_err(|_| pins::remove_folder(port, &made))
 }
 
 /// `struct settings`.
@@ -91,17 +106,18 @@ fn in_kernel(port: &Port, settings: &[u8]) -> Result<Object, KernelError> {
     })
 }
 
-/// Registers the congestion control and pins what keeps it.
-fn pin(port: &Port, object: &mut Object) -> Result<(), KernelError> {
+/// Registers the congestion control and pins what keeps it; `made` gets the names of the files.
+fn pin(port: &Port, object: &mut Object, made: &mut Vec<&'static str>) -> Result<(), KernelError> {
     listening(port, || {
         for mut map in object.maps_mut() {
-            let name = map.name().to_string_lossy().into_owned();
-            if pins::MAPS.contains(&&*name) {
-                map.pin(pins::file(port, &name))?;
+            if let Some(name) = pins::MAPS.into_iter().find(|name| map.name() == *name) {
+                map.pin(pins::file(port, name))?;
+                made.push(name);
             }
         }
         for mut map in object.maps_mut().filter(|map| map.name() == OPERATIONS) {
             map.attach_struct_ops()?.pin(pins::file(port, pins::LINK))?;
+            made.push(pins::LINK);
         }
         Ok(())
     })

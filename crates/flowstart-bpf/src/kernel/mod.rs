@@ -6,14 +6,15 @@ use std::io;
 use std::path::PathBuf;
 
 pub use self::events::{Event, EventKind, follow};
-pub use self::hints::give_hints;
+pub use self::hints::{give_hints, remove_hints};
 pub use self::load::{Continuation, load};
-pub use self::status::{Counts, Status, status};
+pub use self::status::{Counts, Status, Statuses, status};
 pub use self::unload::{Unloaded, unload};
 
 mod events;
 mod hints;
 mod load;
+mod lock;
 mod permission;
 pub mod pins;
 mod status;
@@ -86,6 +87,44 @@ pub enum KernelError {
         /// Why not.
         cause: io::Error,
     },
+    /// Others can change it.
+    #[error("{file}: this is no folder that only root can change, so what it holds is not trusted; remove it first")]
+    Unsafe {
+        /// The folder.
+        file: PathBuf,
+    },
+    /// Something else is where a load would put its link.
+    #[error("{file}: this is not what `flowstart tcp load` puts there; remove it first")]
+    NoPin {
+        /// The file.
+        file: PathBuf,
+    },
+    /// Someone follows the events.
+    #[error("the events of {scheme} are followed already, and each goes to one follower only")]
+    Followed {
+        /// The scheme.
+        scheme: &'static str,
+    },
+    /// A hint that the scheme would never use.
+    #[error("the hint {hint}: {scheme} {why}")]
+    Useless {
+        /// The hint.
+        hint: String,
+        /// The scheme.
+        scheme: &'static str,
+        /// What it uses.
+        why: &'static str,
+    },
+    /// There is no room for more hints.
+    #[error("{scheme} has no room for so many hints: gave {given} of {wanted}")]
+    Full {
+        /// The scheme.
+        scheme: &'static str,
+        /// Hints that it got.
+        given: usize,
+        /// All that were to be given.
+        wanted: usize,
+    },
     /// What is loaded was written by another version.
     #[error("{file} is not as this version writes it; unload {scheme} and load it again")]
     OtherVersion {
@@ -99,7 +138,16 @@ pub enum KernelError {
 impl KernelError {
     /// Whether another input would help, and not another host.
     pub fn is_input(&self) -> bool {
-        matches!(self, Self::Loaded { .. } | Self::NotLoaded { .. } | Self::IsDefault { .. } | Self::NameTaken { .. })
+        matches!(
+            self,
+            Self::Loaded { .. }
+                | Self::NotLoaded { .. }
+                | Self::IsDefault { .. }
+                | Self::NameTaken { .. }
+                | Self::Followed { .. }
+                | Self::Useless { .. }
+                | Self::Full { .. }
+        )
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use libbpf_rs::MapHandle;
@@ -22,19 +23,85 @@ const MOUNTED: &str = "/sys/fs/bpf/flowstart/mounted_for_it";
 const OWN_FILES: [&str; 2] = ["maps.debug", "progs.debug"];
 
 /// The maps that have a file.
-pub(super) const MAPS: [&str; 4] = ["hints", "counts", "events", "following"];
+pub(super) const MAPS: [&str; 4] = ["hints", "counts", "events", CONTROL];
+/// The map of `enum control`.
+pub(super) const CONTROL: &str = "control";
 /// The file of the link, whose removal takes the scheme out of the kernel.
 pub(super) const LINK: &str = "link";
 
-/// The file of a scheme.
-pub(super) fn file(port: &Port, name: &str) -> PathBuf {
-    Path::new(FOLDER).join(port.scheme).join(name)
+/// The folder of a scheme.
+pub(super) fn folder(port: &Port) -> PathBuf {
+    Path::new(FOLDER).join(port.scheme)
 }
 
-/// Whether a scheme is loaded.
-pub(super) fn is_loaded(port: &Port) -> Result<bool, KernelError> {
-    let file = file(port, LINK);
-    file.try_exists().map_err(|cause| KernelError::File { file, cause })
+/// The file of a scheme.
+pub(super) fn file(port: &Port, name: &str) -> PathBuf {
+    folder(port).join(name)
+}
+
+/// What the files of a scheme say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    /// It is not loaded.
+    Nothing,
+    /// It is not loaded, but a load that was killed has left files.
+    Remains,
+    /// It is loaded.
+    Loaded,
+}
+
+/// What there is of a scheme. Files in a folder that others can change are refused.
+pub(super) fn find(port: &Port) -> Result<Found, KernelError> {
+    for folder in [Path::new(FOLDER), &folder(port)] {
+        if !is_folder_of_root(folder)? {
+            return Ok(Found::Nothing);
+        }
+    }
+    let kind = |name: &str| {
+        let file = file(port, name);
+        match fs::symlink_metadata(&file) {
+            Ok(found) => Ok(Some(found.file_type())),
+            Err(cause) if cause.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(cause) => Err(KernelError::File { file, cause }),
+        }
+    };
+    match kind(LINK)? {
+        Some(kind) if kind.is_file() => Ok(Found::Loaded),
+        Some(_) => Err(KernelError::NoPin { file: file(port, LINK) }),
+        None => {
+            let found = MAPS.iter().map(|name| kind(name)).collect::<Result<Vec<_>, _>>()?;
+            Ok(if found.iter().any(Option::is_some) { Found::Remains } else { Found::Nothing })
+        }
+    }
+}
+
+/// Whether there is a folder; one that is a link, or that users other than root can change, is refused: its files are
+/// not what a load has made.
+fn is_folder_of_root(folder: &Path) -> Result<bool, KernelError> {
+    match fs::symlink_metadata(folder) {
+        Ok(found) if found.is_dir() && found.uid() == 0 && found.mode() & 0o022 == 0 => Ok(true),
+        Ok(_) => Err(KernelError::Unsafe { file: folder.to_owned() }),
+        Err(cause) if cause.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(cause) => Err(KernelError::File { file: folder.to_owned(), cause }),
+    }
+}
+
+/// Refuses a filesystem in which users other than root can replace the folder.
+fn check_filesystem() -> Result<(), KernelError> {
+    let file = PathBuf::from(FILESYSTEM);
+    let found = match fs::symlink_metadata(&file) {
+        Ok(found) => found,
+        Err(cause) => return Err(KernelError::File { file, cause }),
+    };
+    // With the sticky bit only its owner can.
+    let is_held = found.mode() & 0o022 == 0 || found.mode() & 0o1000 != 0;
+    if found.is_dir() && found.uid() == 0 && is_held { Ok(()) } else { Err(KernelError::Unsafe { file }) }
+}
+
+/// Removes all that loads make.
+pub(super) fn remove_all(port: &Port) {
+    let files: Vec<_> = MAPS.iter().copied().chain([LINK]).collect();
+    remove_folder(port, &files);
 }
 
 /// A map of a loaded scheme.
@@ -72,14 +139,16 @@ pub(super) fn make_folder(port: &Port) -> Result<(), KernelError> {
         if is_in_mount_namespace_of_its_own() {
             return Err(KernelError::MountNamespace);
         }
-        let none: Option<&str> = None;
-        mount(Some("bpf"), FILESYSTEM, Some("bpf"), MsFlags::empty(), none).map_err(|error| refused(error.into()))?;
+        // As systemd mounts it; the kernel's own mode lets every user make folders.
+        let mode = Some("mode=0700");
+        mount(Some("bpf"), FILESYSTEM, Some("bpf"), MsFlags::empty(), mode).map_err(|error| refused(error.into()))?;
     }
-    let made = make(FOLDER.as_ref()).and_then(|()| if is_mounted { Ok(()) } else { make(MOUNTED.as_ref()) });
-    made.and_then(|()| make(&Path::new(FOLDER).join(port.scheme))).map_err(|cause| {
-        remove_folder(port);
-        refused(cause)
-    })
+    check_filesystem()?;
+    let mut made = make(FOLDER.as_ref());
+    if made.is_ok() && !is_mounted {
+        made = make(MOUNTED.as_ref());
+    }
+    made.and_then(|()| make(&folder(port))).inspect_err(|_| remove_folder(port, &[]))
 }
 
 /// Whether what is mounted here ends with this process or a few of its ancestors, as in `ip netns exec`.
@@ -94,21 +163,30 @@ fn is_in_mount_namespace_of_its_own() -> bool {
     ancestors.any(|process| namespace(process).is_some_and(|other| namespace(own) != Some(other)))
 }
 
-fn make(folder: &Path) -> io::Result<()> {
-    match fs::create_dir(folder) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        other => other,
+/// Makes a folder that only root can use, or finds it.
+fn make(folder: &Path) -> Result<(), KernelError> {
+    match fs::DirBuilder::new().mode(0o700).create(folder) {
+        Err(cause) if cause.kind() != io::ErrorKind::AlreadyExists => {
+            Err(KernelError::NoFilesystem { place: FILESYSTEM, cause })
+        }
+        _ => is_folder_of_root(folder).map(drop),
     }
 }
 
-/// Removes all files of a scheme, and what nothing needs any more: folders that are empty, and the filesystem if it was
-/// mounted for this. What others put there stays.
-pub(super) fn remove_folder(port: &Port) {
-    let folder = Path::new(FOLDER).join(port.scheme);
-    for entry in entries(&folder) {
-        drop(fs::remove_file(entry));
+/// Removes the named files of a scheme, and what nothing needs any more: folders that are empty, and the filesystem if
+/// it was mounted for this. What others put there stays.
+pub(super) fn remove_folder(port: &Port, files: &[&str]) {
+    let is_own = |folder: &Path| matches!(is_folder_of_root(folder), Ok(true));
+    if !is_own(FOLDER.as_ref()) {
+        return;
     }
-    drop(fs::remove_dir(&folder));
+    let folder = folder(port);
+    if is_own(&folder) {
+        for name in files {
+            drop(fs::remove_file(folder.join(name)));
+        }
+        drop(fs::remove_dir(&folder));
+    }
     let was_mounted = Path::new(MOUNTED).exists();
     if entries(FOLDER).iter().any(|entry| entry != Path::new(MOUNTED)) {
         return;

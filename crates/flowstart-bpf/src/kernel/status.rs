@@ -2,8 +2,9 @@
 
 use libbpf_rs::{MapCore, MapFlags};
 
+use super::KernelError;
+use super::pins::{self, Found};
 use super::wire::{Fields, REASONS};
-use super::{KernelError, pins};
 use crate::port::{PORTS, Port};
 
 /// What a scheme's connections have done since it was loaded.
@@ -32,21 +33,42 @@ pub struct Status {
     pub hints: usize,
 }
 
-/// All loaded schemes.
+/// What is loaded, and what is in the way.
+#[derive(Debug, Default)]
+pub struct Statuses {
+    /// Loaded schemes.
+    pub loaded: Vec<Status>,
+    /// Schemes of which a load that was killed has left files, which `unload` and the next load remove.
+    pub remains: Vec<&'static Port>,
+    /// What cannot be read.
+    pub failed: Vec<KernelError>,
+}
+
+/// All schemes.
 ///
 /// # Errors
 ///
 /// The kernel shows them to root only.
-pub fn status() -> Result<Vec<Status>, KernelError> {
+pub fn status() -> Result<Statuses, KernelError> {
     super::permission::check()?;
-    let mut found = Vec::new();
+    let mut statuses = Statuses::default();
     for port in PORTS {
-        if pins::is_loaded(port)? {
-            let hints = pins::map(port, "hints")?.keys().count();
-            found.push(Status { port, counts: counts(port)?, hints });
+        match pins::find(port) {
+            Ok(Found::Nothing) => {}
+            Ok(Found::Remains) => statuses.remains.push(port),
+            Ok(Found::Loaded) => match of_loaded(port) {
+                Ok(status) => statuses.loaded.push(status),
+                Err(error) => statuses.failed.push(error),
+            },
+            Err(error) => statuses.failed.push(error),
         }
     }
-    Ok(found)
+    Ok(statuses)
+}
+
+fn of_loaded(port: &'static Port) -> Result<Status, KernelError> {
+    let hints = pins::map(port, "hints")?.keys().count();
+    Ok(Status { port, counts: counts(port)?, hints })
 }
 
 /// The counts of a loaded scheme.

@@ -5,8 +5,9 @@ use std::time::{Duration, Instant};
 
 use libbpf_rs::{Link, MapHandle};
 
+use super::pins::{self, Found};
 use super::status::counts;
-use super::{KernelError, available, default_of_namespace, permission, pins};
+use super::{KernelError, available, default_of_namespace, lock, permission};
 use crate::port::Port;
 
 /// How long the kernel may take to let go of what nothing uses.
@@ -21,6 +22,8 @@ pub struct Unloaded {
     pub connections: u64,
     /// Whether the kernel still holds the programs, for those connections or for sockets that listen with it.
     pub in_use: bool,
+    /// Whether it was not loaded, and only files of a load that was killed were removed.
+    pub was_remains: bool,
 }
 
 /// Takes a scheme out of the kernel.
@@ -30,8 +33,14 @@ pub struct Unloaded {
 /// It is not loaded, or new connections would go on taking it.
 pub fn unload(port: &'static Port) -> Result<Unloaded, KernelError> {
     permission::check()?;
-    if !pins::is_loaded(port)? {
-        return Err(KernelError::NotLoaded { scheme: port.scheme });
+    let _lock = lock::changes()?;
+    match pins::find(port)? {
+        Found::Nothing => return Err(KernelError::NotLoaded { scheme: port.scheme }),
+        Found::Remains => {
+            pins::remove_all(port);
+            return Ok(Unloaded { connections: 0, in_use: false, was_remains: true });
+        }
+        Found::Loaded => {}
     }
     if default_of_namespace()? == port.kernel_name {
         return Err(KernelError::IsDefault { name: port.kernel_name });
@@ -43,7 +52,7 @@ pub fn unload(port: &'static Port) -> Result<Unloaded, KernelError> {
     drop(link.detach());
     drop(link);
     let counted = counts(port);
-    pins::remove_folder(port);
+    pins::remove_all(port);
     let began = Instant::now();
     while available()?.iter().any(|name| name == port.kernel_name) && began.elapsed() < PATIENCE {
         sleep(PAUSE);
@@ -54,7 +63,7 @@ pub fn unload(port: &'static Port) -> Result<Unloaded, KernelError> {
     while open == 0 && in_use() && began.elapsed() < PATIENCE {
         sleep(PAUSE);
     }
-    Ok(Unloaded { connections: open, in_use: in_use() })
+    Ok(Unloaded { connections: open, in_use: in_use(), was_remains: false })
 }
 
 /// The kernel's number for the map that holds the programs.

@@ -85,8 +85,19 @@ pub struct Ported {
     pub port: &'static Port,
     /// Its parameters: `struct NAME_config` of `bpf/NAME.h`.
     pub parameters: Vec<u8>,
-    /// Whether it can use hints, with these parameters.
-    pub uses_hints: bool,
+    /// Which hints it can use, with these parameters.
+    pub hint_use: HintUse,
+}
+
+/// Which hints a scheme can use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HintUse {
+    /// None.
+    None,
+    /// Those that give an RTT.
+    WithRtt,
+    /// All.
+    Any,
 }
 
 impl Ported {
@@ -98,8 +109,8 @@ impl Ported {
     pub fn new(config: &StartupConfig) -> Result<Self, PortError> {
         let port = find(config.name())?;
         let mut layout = Layout::new(port.scheme);
-        let uses_hints = parameters::write(config, &mut layout)?;
-        Ok(Self { port, parameters: layout.into_bytes(), uses_hints })
+        let hint_use = parameters::write(config, &mut layout)?;
+        Ok(Self { port, parameters: layout.into_bytes(), hint_use })
     }
 }
 
@@ -117,7 +128,7 @@ mod tests {
             let config = StartupConfig::defaults().into_iter().find(|config| config.name() == port.scheme).unwrap();
             assert_eq!(Ported::new(&config).unwrap().port, port);
             assert_eq!(Ported::new(&config).unwrap().parameters.len() % 8, 0, "{}", port.scheme);
-            assert!(port.takes_hints || !Ported::new(&config).unwrap().uses_hints, "{}", port.scheme);
+            assert!(port.takes_hints || Ported::new(&config).unwrap().hint_use == HintUse::None, "{}", port.scheme);
         }
         assert!(PORTS.is_sorted_by_key(|port| port.scheme));
     }

@@ -5,11 +5,11 @@ use flowstart_core::startup::{
 };
 use flowstart_core::units::Rate;
 
-use super::PortError;
 use super::layout::Layout;
+use super::{HintUse, PortError};
 
-/// Writes the parameters of a scheme that has a port; returns whether the scheme can use hints with them.
-pub(super) fn write(config: &StartupConfig, to: &mut Layout) -> Result<bool, PortError> {
+/// Writes the parameters of a scheme that has a port; returns which hints the scheme can use with them.
+pub(super) fn write(config: &StartupConfig, to: &mut Layout) -> Result<HintUse, PortError> {
     match config {
         StartupConfig::Blitzstart(config) => blitzstart(config, to),
         StartupConfig::CarefulResume(config) => careful_resume(config, to),
@@ -22,7 +22,7 @@ pub(super) fn write(config: &StartupConfig, to: &mut Layout) -> Result<bool, Por
     }
 }
 
-fn blitzstart(config: &blitzstart::Config, to: &mut Layout) -> Result<bool, PortError> {
+fn blitzstart(config: &blitzstart::Config, to: &mut Layout) -> Result<HintUse, PortError> {
     for (parameter, factor) in [
         ("dsl_factor", config.dsl_factor),
         ("docsis_factor", config.docsis_factor),
@@ -47,10 +47,10 @@ fn blitzstart(config: &blitzstart::Config, to: &mut Layout) -> Result<bool, Port
     });
     to.switch(config.pacing);
     to.switch(config.pacing_rtt == blitzstart::PacingRtt::Launch);
-    Ok(true)
+    Ok(HintUse::Any)
 }
 
-fn careful_resume(config: &careful_resume::Config, to: &mut Layout) -> Result<bool, PortError> {
+fn careful_resume(config: &careful_resume::Config, to: &mut Layout) -> Result<HintUse, PortError> {
     let careful_resume::Config { iw, factor, jump, max_jump, lifetime, min_saved, pacing, beta } = config;
     to.limit(*max_jump);
     to.time(*lifetime);
@@ -60,13 +60,14 @@ fn careful_resume(config: &careful_resume::Config, to: &mut Layout) -> Result<bo
     to.factor(*beta);
     to.number(iw.unwrap_or(0));
     to.switch(*pacing);
-    Ok(true)
+    // What an earlier connection delivered in a round trip.
+    Ok(HintUse::WithRtt)
 }
 
 /// L on a host that does not pace (RFC 9406, section 4.3), as the kernel.
 const UNPACED_L: u32 = 8;
 
-fn hystart_plus_plus(config: &hystart_plus_plus::Config, to: &mut Layout) -> Result<bool, PortError> {
+fn hystart_plus_plus(config: &hystart_plus_plus::Config, to: &mut Layout) -> Result<HintUse, PortError> {
     to.time(config.min_rtt_thresh);
     to.time(config.max_rtt_thresh);
     to.number(config.min_rtt_divisor);
@@ -76,10 +77,10 @@ fn hystart_plus_plus(config: &hystart_plus_plus::Config, to: &mut Layout) -> Res
     to.number(config.iw.unwrap_or(0));
     to.number(config.l.unwrap_or(UNPACED_L));
     to.switch(config.css_baseline == hystart_plus_plus::CssBaseline::EntryThreshold);
-    Ok(false)
+    Ok(HintUse::None)
 }
 
-fn initial_start(config: &initial_start::Config, to: &mut Layout) -> Result<bool, PortError> {
+fn initial_start(config: &initial_start::Config, to: &mut Layout) -> Result<HintUse, PortError> {
     use initial_start::WindowSource;
     to.factor(config.factor);
     to.number(config.iw);
@@ -91,10 +92,14 @@ fn initial_start(config: &initial_start::Config, to: &mut Layout) -> Result<bool
         WindowSource::Hint => 2,
     });
     to.switch(config.pacing);
-    Ok(config.window != WindowSource::Static)
+    Ok(match config.window {
+        WindowSource::Static | WindowSource::Oracle => HintUse::None,
+        WindowSource::Saved => HintUse::WithRtt,
+        WindowSource::Hint => HintUse::Any,
+    })
 }
 
-fn more_start(config: &more_start::Config, to: &mut Layout) -> Result<bool, PortError> {
+fn more_start(config: &more_start::Config, to: &mut Layout) -> Result<HintUse, PortError> {
     use more_start::RateSource;
     to.rate(config.rate.unwrap_or(Rate::ZERO));
     to.factor(config.factor);
@@ -109,22 +114,24 @@ fn more_start(config: &more_start::Config, to: &mut Layout) -> Result<bool, Port
     to.number(source.unwrap_or_default());
     to.switch(config.pacing);
     Ok(match config.source {
-        RateSource::Any => config.rate.is_none(),
-        source => source != RateSource::Application,
+        RateSource::Any if config.rate.is_none() => HintUse::Any,
+        RateSource::Hint => HintUse::Any,
+        RateSource::Saved => HintUse::WithRtt,
+        _ => HintUse::None,
     })
 }
 
-fn jump_start(config: &jump_start::Config, to: &mut Layout) -> Result<bool, PortError> {
+fn jump_start(config: &jump_start::Config, to: &mut Layout) -> Result<HintUse, PortError> {
     let jump_start::Config { threshold, pacing, retreat, beta } = config;
     let default = jump_start::Config::default();
     to.only("retreat", *retreat == default.retreat, "half-delivered")?;
     to.only("beta", *beta == default.beta, "retreat=half-delivered, which has none")?;
     to.limit(*threshold);
     to.switch(*pacing);
-    Ok(false)
+    Ok(HintUse::None)
 }
 
-fn search(config: &search::Config, to: &mut Layout) -> Result<bool, PortError> {
+fn search(config: &search::Config, to: &mut Layout) -> Result<HintUse, PortError> {
     use search::{AppLimited, Exit, LookBack, SkippedBins};
     let search::Config { iw, variant, window_factor, w, extra_bins, thresh, .. } = config;
     let default = search::Config::default();
@@ -140,5 +147,5 @@ fn search(config: &search::Config, to: &mut Layout) -> Result<bool, PortError> {
     to.number((window_factor / f64::from(*w) * 1e9).round() as u32);
     to.number((thresh.unwrap_or(0.26) * 1e6).round() as u32);
     to.number(iw.unwrap_or(0));
-    Ok(false)
+    Ok(HintUse::None)
 }

@@ -1,11 +1,11 @@
 //! What takes the kernel: loading, unloading, counts, events.
 
-use flowstart_bpf::kernel::{self, Event, EventKind, KernelError, Status, Unloaded};
-use flowstart_bpf::port::{Port, Ported};
+use flowstart_bpf::kernel::{self, Event, EventKind, KernelError, Status, Statuses, Unloaded};
+use flowstart_bpf::port::{HintUse, Port, Ported};
 use flowstart_core::units::Rate;
 use serde_json::{Map, Value, json};
 
-use super::{Continuation, Hints, Load};
+use super::{Continuation, Load, More};
 use crate::command::relay::until_signal;
 use crate::failure::Failure;
 use crate::output::print;
@@ -23,7 +23,7 @@ pub(super) fn load(arguments: &Load, ported: &Ported) -> Result<(), Failure> {
     let hints = arguments.hints.all()?;
     kernel::load(ported, continuation, &hints).map_err(|error| failure(&error))?;
     let Port { scheme, kernel_name, .. } = ported.port;
-    if ported.uses_hints && hints.is_empty() {
+    if ported.hint_use != HintUse::None && hints.is_empty() {
         note!("note: without --hint {scheme} knows nothing of any destination");
     }
     print(&if arguments.form.json {
@@ -35,25 +35,40 @@ pub(super) fn load(arguments: &Load, ported: &Ported) -> Result<(), Failure> {
     })
 }
 
-pub(super) fn hint(port: &'static Port, given: &Hints, json: bool) -> Result<(), Failure> {
-    let hints = given.all()?;
-    if hints.is_empty() {
+pub(super) fn hint(port: &'static Port, more: &More) -> Result<(), Failure> {
+    let hints = more.hints.all()?;
+    if hints.is_empty() && more.remove.is_empty() {
         return Err(Failure::Input("tcp: there is no hint to give; use --hint or --path-store".into()));
     }
-    kernel::give_hints(port, &hints).map_err(|error| failure(&error))?;
+    let destinations: Vec<_> = more.remove.iter().map(|network| network.0).collect();
+    // First, so that these make room.
+    let removed = if destinations.is_empty() { Ok(0) } else { kernel::remove_hints(port, &destinations) };
+    let removed = removed.map_err(|error| failure(&error))?;
+    if !hints.is_empty() {
+        kernel::give_hints(port, &hints).map_err(|error| failure(&error))?;
+    }
     let (scheme, number) = (port.scheme, hints.len());
-    print(&if json {
-        format!("{}\n", json!({ "scheme": scheme, "hints": number }))
+    let counted = |number: usize| format!("{number} {}", if number == 1 { "hint" } else { "hints" });
+    print(&if more.form.json {
+        format!("{}\n", json!({ "scheme": scheme, "hints": number, "removed": removed }))
+    } else if destinations.is_empty() {
+        format!("gave {scheme} {}\n", counted(number))
+    } else if hints.is_empty() {
+        format!("took {} from {scheme}\n", counted(removed))
     } else {
-        format!("gave {scheme} {number} {}\n", if number == 1 { "hint" } else { "hints" })
+        format!("took {} from {scheme} and gave it {}\n", counted(removed), counted(number))
     })
 }
 
 pub(super) fn unload(port: &'static Port, json: bool) -> Result<(), Failure> {
-    let Unloaded { connections, in_use } = kernel::unload(port).map_err(|error| failure(&error))?;
+    let unloaded = kernel::unload(port).map_err(|error| failure(&error))?;
+    let Unloaded { connections, in_use, was_remains } = unloaded;
     let scheme = port.scheme;
     print(&if json {
-        format!("{}\n", json!({ "scheme": scheme, "connections": connections, "in_use": in_use }))
+        let loaded = !was_remains;
+        format!("{}\n", json!({ "scheme": scheme, "loaded": loaded, "connections": connections, "in_use": in_use }))
+    } else if was_remains {
+        format!("{scheme} was not loaded; removed what a load that did not end had left\n")
     } else {
         let left = match (connections, in_use) {
             (0, false) => String::new(),
@@ -67,8 +82,21 @@ pub(super) fn unload(port: &'static Port, json: bool) -> Result<(), Failure> {
     })
 }
 
+/// Loaded schemes; what is in the way of others goes to the standard error.
+fn loaded() -> Result<Vec<Status>, Failure> {
+    let Statuses { loaded, remains, failed } = kernel::status().map_err(|error| failure(&error))?;
+    for port in remains {
+        let scheme = port.scheme;
+        tell!("warning: {scheme} is not loaded; a load that did not end has left files, which unload and load remove");
+    }
+    for error in failed {
+        tell!("warning: {error}");
+    }
+    Ok(loaded)
+}
+
 pub(super) fn status(json: bool) -> Result<(), Failure> {
-    let loaded = kernel::status().map_err(|error| failure(&error))?;
+    let loaded = loaded()?;
     if json {
         return print(&format!("{}\n", loaded.iter().map(as_json).collect::<Value>()));
     }
@@ -108,8 +136,7 @@ fn in_words(status: &Status) -> String {
 }
 
 pub(super) fn follow() -> Result<(), Failure> {
-    let loaded = kernel::status().map_err(|error| failure(&error))?;
-    if loaded.is_empty() {
+    if loaded()?.is_empty() {
         return Err(Failure::Input("tcp: nothing is loaded that could be followed".into()));
     }
     let stop = until_signal()?;
@@ -119,7 +146,11 @@ pub(super) fn follow() -> Result<(), Failure> {
         told.is_ok()
     });
     told?;
-    followed.map_err(|error| failure(&error))
+    let lost = followed.map_err(|error| failure(&error))?;
+    if lost > 0 {
+        tell!("warning: {lost} more events came faster than they were taken and are lost");
+    }
+    Ok(())
 }
 
 fn line(event: &Event) -> Value {

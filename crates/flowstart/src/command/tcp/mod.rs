@@ -1,14 +1,17 @@
 //! `flowstart tcp`.
 
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::str::FromStr;
 
 use clap::{Args, Subcommand, ValueEnum};
 use flowstart_bpf::hint::Hint;
-use flowstart_bpf::port::{self, PORTS, Port, Ported};
+use flowstart_bpf::port::{self, HintUse, PORTS, Port, Ported};
 use flowstart_core::startup::{StartupConfig, slow_start};
 use flowstart_core::time::Duration;
 use flowstart_lab::spec;
+use ipnet::IpNet;
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
@@ -24,10 +27,11 @@ Examples:
   flowstart tcp load jump-start:threshold=64KB
   sysctl net.ipv4.tcp_congestion_control=fs_jump_start
   flowstart tcp status --follow
-  sysctl net.ipv4.tcp_congestion_control=cubic
+  sysctl net.ipv4.tcp_congestion_control=cubic   (or what it was)
   flowstart tcp unload jump-start
   flowstart tcp load blitzstart --hint 192.0.2.0/24=25mbit,40ms
   flowstart tcp hint blitzstart --hint 192.0.2.0/24=50mbit,40ms
+  flowstart tcp hint blitzstart --remove 192.0.2.0/24
   flowstart tcp list
 
 A loaded scheme is a congestion control of the kernel (eBPF), under the name that `list` shows. Programs need no change: they get \
@@ -52,7 +56,7 @@ pub(crate) struct Arguments {
 enum Action {
     /// Load a scheme into the kernel.
     Load(Load),
-    /// Give a loaded scheme more hints, or newer ones.
+    /// Give a loaded scheme more hints, or newer ones, or take some away.
     Hint(More),
     /// Take a scheme out of the kernel.
     Unload(Named),
@@ -97,8 +101,27 @@ struct More {
     scheme: String,
     #[command(flatten)]
     hints: Hints,
+    /// Networks and addresses whose hints are withdrawn, before others are given.
+    #[arg(long, value_name = "PREFIX", num_args = 1..)]
+    remove: Vec<Network>,
     #[command(flatten)]
     form: Form,
+}
+
+/// A network or an address.
+#[derive(Clone, Copy, Debug)]
+struct Network(#[cfg_attr(not(all(target_os = "linux", feature = "tcp")), allow(dead_code))] IpNet);
+
+impl FromStr for Network {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match (text.parse::<IpNet>(), text.parse::<IpAddr>()) {
+            (Ok(network), _) => Ok(Self(network.trunc())),
+            (_, Ok(address)) => Ok(Self(address.into())),
+            _ => Err("this is no address and no network, such as 192.0.2.0/24".into()),
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -143,7 +166,7 @@ impl Load {
         let base = StartupConfig::SlowStart(slow_start::Config::default());
         let config = spec::scheme("SCHEME", &self.scheme, &base).map_err(|error| positional(&error))?.value;
         let ported = Ported::new(&config).map_err(|error| Failure::Input(error.to_string()))?;
-        if !ported.uses_hints {
+        if ported.hint_use == HintUse::None {
             self.hints.refuse(&format!("{} uses no hints with these parameters", ported.port.scheme))?;
         }
         Ok(ported)
@@ -189,7 +212,7 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
             if !port.takes_hints {
                 more.hints.refuse(&format!("{} uses no hints", port.scheme))?;
             }
-            kernel::hint(port, &more.hints, more.form.json)?;
+            kernel::hint(port, more)?;
         }
         Action::Unload(arguments) => kernel::unload(named(&arguments.scheme)?, arguments.form.json)?,
         Action::Status(Status { follow: true, .. }) => kernel::follow()?,
@@ -219,7 +242,7 @@ fn list(json: bool) -> Result<(), Failure> {
 mod kernel {
     use flowstart_bpf::port::{Port, Ported};
 
-    use super::{Failure, Hints, Load};
+    use super::{Failure, Load, More};
 
     fn missing() -> Failure {
         let told = "tcp: this build has no programs for the kernel. On Linux with clang, libelf and zlib (`scripts/setup \
@@ -232,7 +255,8 @@ mod kernel {
         Err(missing())
     }
 
-    pub(super) fn hint(_: &Port, _: &Hints, _: bool) -> Result<(), Failure> {
+    pub(super) fn hint(_: &Port, more: &More) -> Result<(), Failure> {
+        let More { form: _, .. } = more;
         Err(missing())
     }
 
