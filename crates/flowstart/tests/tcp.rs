@@ -21,6 +21,7 @@ use std::time::{Duration, Instant};
 
 use assert_cmd::Command;
 use namespaces::{Sides, are_missing};
+use nix::sys::socket::setsockopt;
 use predicates::prelude::*;
 use predicates::str::contains;
 use serde_json::Value;
@@ -569,6 +570,84 @@ fn events_have_one_follower() {
     tcp(&["status", "--follow"]).assert().code(2).stderr(contains("are followed already"));
     assert!(follower.end().is_empty());
     assert!(Follower::new().end().is_empty());
+}
+
+/// A connection whose client is silent from now on, although it gets what is sent.
+fn silent_client(sides: &Sides, kernel_name: &str) -> (std::net::TcpStream, std::net::TcpStream) {
+    let (listener, address) = transfer::listener(sides, kernel_name);
+    let client = sides.of_clients(move || std::net::TcpStream::connect(address).unwrap());
+    let server = listener.accept().unwrap().0;
+    silence(sides, "add");
+    (server, client)
+}
+
+/// Lets clients send nothing (`add`), or send again (`del`).
+fn silence(sides: &Sides, action: &str) {
+    let route = ["-n", &sides.devices()[1], "route", action, "blackhole", "10.9.0.1/32"];
+    assert!(Program::new("ip").args(route).status().unwrap().success());
+}
+
+#[test]
+fn a_timeout_is_told_as_one() {
+    let Some(_alone) = alone() else { return };
+    let scheme = Loaded::new("hystart-plus-plus", "hystart-plus-plus", &[]);
+    let sides = Sides::over_ipv4(&["--link", "rate=20mbit,rtt=20ms,buffer=100pkt"]);
+    let (mut server, client) = silent_client(&sides, "fs_hystartpp");
+    server.write_all(&[7; 20_000]).unwrap();
+    sleep(Duration::from_millis(1500));
+    let status = scheme.status();
+    assert_eq!((&status["launched"], &status["exits"]), (&1.into(), &serde_json::json!({ "timeout": 1 })));
+    silence(&sides, "del");
+    drop((server, client));
+    scheme.wait_until_no_connection_is_open();
+}
+
+#[test]
+fn nothing_is_launched_after_a_timeout() {
+    let Some(_alone) = alone() else { return };
+    let scheme = Loaded::new("jump-start", "jump-start", &[]);
+    let sides = Sides::over_ipv4(&["--link", "rate=20mbit,rtt=20ms,buffer=1000pkt"]);
+    open_receive_window(&sides);
+    let (mut server, mut client) = silent_client(&sides, "fs_jump_start");
+    // Calls for sockets that are not paced end early after a timeout.
+    setsockopt(&server, transfer::MaxPacingRate, &1_000_000_000).unwrap();
+    // Too little for a launch.
+    server.write_all(&[7; 1000]).unwrap();
+    sleep(Duration::from_millis(1000));
+    let status = scheme.status();
+    assert_eq!((&status["launched"], &status["fell_back"]), (&0.into(), &1.into()));
+    let writing = std::thread::spawn(move || server.write_all(&[7; 300_000]).unwrap());
+    sleep(Duration::from_millis(100));
+    silence(&sides, "del");
+    let mut got = Vec::new();
+    client.read_to_end(&mut got).unwrap();
+    writing.join().unwrap();
+    assert_eq!((got.len(), &scheme.status()["launched"]), (301_000, &0.into()));
+    drop(client);
+    scheme.wait_until_no_connection_is_open();
+}
+
+#[test]
+fn hints_that_have_expired_make_room_and_too_many_are_told() {
+    let Some(_alone) = alone() else { return };
+    let _scheme = Loaded::new("blitzstart", "blitzstart", &[]);
+    let give = |network: u8, lifetime: &[&str]| {
+        for part in 0..16 {
+            let hints = (0..4096_u32).map(|number| {
+                let number = part * 4096 + number;
+                format!("10.{network}.{}.{}=1mbit", number >> 8, number & 0xff)
+            });
+            let hints: Vec<_> = hints.collect();
+            let hints: Vec<_> = hints.iter().map(String::as_str).collect();
+            tcp(&[&["hint", "blitzstart", "--hint"], &hints[..], lifetime].concat()).assert().success();
+        }
+    };
+    give(1, &["--hint-lifetime", "60s"]);
+    let told = tcp(&["hint", "blitzstart", "--hint", "10.1.0.0=1mbit", "10.2.0.0=1mbit"]).assert().code(2);
+    told.stderr(contains("no room for so many hints: gave 1 of 2"));
+    give(1, &["--hint-lifetime", "1s"]);
+    sleep(Duration::from_millis(1100));
+    give(2, &[]);
 }
 
 /// What could be left behind, line by line.

@@ -112,13 +112,9 @@ pub(super) fn write(map: &impl MapCore, scheme: &'static str, hints: &[Hint]) ->
     Ok(())
 }
 
-/// Whether a table has no room.
+/// Whether a table has no room. libbpf-rs gives the system's number only in its text.
 fn is_full(error: &libbpf_rs::Error) -> bool {
-    let mut causes = std::iter::successors(Some(error as &dyn std::error::Error), |cause| cause.source());
-    causes.any(|cause| {
-        let system = cause.downcast_ref::<std::io::Error>();
-        system.and_then(std::io::Error::raw_os_error) == Some(nix::errno::Errno::ENOSPC as i32)
-    })
+    error.to_string().contains(&format!("os error {})", nix::errno::Errno::ENOSPC as i32))
 }
 
 /// Removes hints that do not hold any more; returns how many.

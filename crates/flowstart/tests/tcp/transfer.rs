@@ -8,13 +8,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use nix::sys::socket::sockopt::{RcvBufForce, ReceiveTimeout, ReceiveTimestampns, TcpCongestion};
+use nix::libc;
+use nix::sys::socket::sockopt::{RcvBufForce, ReceiveTimeout, ReceiveTimestampns, SetStruct, TcpCongestion};
 use nix::sys::socket::{
     AddressFamily, ControlMessageOwned, MsgFlags, SockFlag, SockProtocol, SockType, recvmsg, setsockopt, socket,
 };
 use nix::sys::time::{TimeVal, TimeValLike};
 
 use crate::namespaces::Sides;
+
+/// Bytes per second above which the kernel does not pace; with it a socket is paced always.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MaxPacingRate;
+
+nix::setsockopt_impl!(MaxPacingRate, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, u64, SetStruct<u64>);
 
 /// Lets the receiver's window be no limit.
 pub(crate) fn open_receive_window(sides: &Sides) {
