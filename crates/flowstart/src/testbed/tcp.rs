@@ -39,6 +39,9 @@ const SEND_BUFFER: &str = "4096 16777216 67108864";
 /// Payload of a segment of 1500 bytes with timestamps.
 const SEGMENT: u64 = 1448;
 
+/// Bytes that such a segment takes in a receiver's buffer: 2048 of data and 256 of metadata.
+const SPACE: u64 = 2304;
+
 /// What the kernel counted in a namespace since it was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Counters {
@@ -109,12 +112,12 @@ fn missing(name: &str) -> String {
     )
 }
 
-/// Least, first and most bytes of a receiver's buffer (`tcp_rmem`). Half of it is room for payload.
+/// Least, first and most bytes of a receiver's buffer (`tcp_rmem`).
 fn receive_buffer(profile: &Profile) -> String {
     let (first, most) = match profile.receive_buffer {
         Some(buffer) => (buffer.initial.get(), buffer.largest.get()),
-        // The kernel would let it grow up to the most.
-        None => [profile.receive_window.get().saturating_mul(2); 2].into(),
+        // The kernel would let it grow up to the most. Once it has seen full packets, it takes each for its whole space.
+        None => [profile.receive_window.get().saturating_mul(SPACE) / SEGMENT; 2].into(),
     };
     format!("4096 {first} {most}")
 }
