@@ -116,7 +116,7 @@ fn missing(name: &str) -> String {
 fn receive_buffer(profile: &Profile) -> String {
     let (first, most) = match profile.receive_buffer {
         Some(buffer) => (buffer.initial.get(), buffer.largest.get()),
-        // The kernel would let it grow up to the most. Once it has seen full packets, it takes each for its whole space.
+        // The kernel lets it grow up to the most. Once it has seen full packets, it counts the space of each.
         None => [profile.receive_window.get().saturating_mul(SPACE) / SEGMENT; 2].into(),
     };
     format!("4096 {first} {most}")
