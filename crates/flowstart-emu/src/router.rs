@@ -8,7 +8,7 @@
 //!   from the TTL or hop limit, as requests want it (RFC 4782, section 3.3). An option that cannot be read stays.
 //! - A SCONE element at the link to clients lowers signals ([`crate::scone`]) in datagrams of UDP that are no
 //!   fragments.
-//! - With [`Config::decrement_ttl`] it is a hop: it takes one from every TTL or hop limit (RFC 1812, section 5.3.1; RFC
+//! - With [`Path::decrement_ttl`] it is a hop: it takes one from every TTL or hop limit (RFC 1812, section 5.3.1; RFC
 //!   8200, section 3), and drops packets that have no more. It sends no message of ICMP about them. Packets that a
 //!   router would not forward, because they are for hosts of one link, pass as they are: the hosts on either side find
 //!   each other by them. Without this it is a wire, because its ends have addresses of one network.
