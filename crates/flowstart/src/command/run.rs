@@ -275,7 +275,8 @@ pub(crate) fn perform(study: &Study, results: &Results) -> Result<ExitCode, Fail
     drop(bars);
     #[cfg(target_os = "linux")]
     if let Some(latest) = sockets.latest() {
-        note!("this machine sent no packet later than {latest} after its time; a busy one is later");
+        let latest = latest.as_millis_f64();
+        note!("this machine sent each packet at most {latest:.1} ms after its time; a busy one is later");
     }
     let problem = folder.and_then(|folder| folder.problem);
     let report = results.out.as_ref().filter(|_| problem.is_none()).map(|folder| folder.join("report.html"));
