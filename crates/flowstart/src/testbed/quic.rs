@@ -111,8 +111,8 @@ impl Pair<'_> {
         config.qlog = Some(self.folder.to_owned());
         config.quick_start = self.asks();
         if let Some(stack) = &plan.transport_of(cell).stack {
-            config.hint_policy = stack.hint_policy.clone();
-            config.mtu_discovery = stack.mtu_discovery;
+            config.hint_policy = stack.hint_policy().clone();
+            config.mtu_discovery = stack.mtu_discovery();
         }
         if self.startup().senses().contains(&Known::Saved)
             && let Some(saved) = saved(plan, cell)

@@ -65,6 +65,21 @@ impl StackOptions {
         })
     }
 
+    /// The server's use of a client's hint.
+    pub fn hint_policy(&self) -> &HintPolicy {
+        &self.hint_policy
+    }
+
+    /// Whether both ends probe for larger packets.
+    pub fn mtu_discovery(&self) -> bool {
+        self.mtu_discovery
+    }
+
+    /// Whether servers on sockets can follow it.
+    pub(crate) fn is_of_sockets(&self) -> bool {
+        !self.retry
+    }
+
     /// The server hears a client's hint, and believes what its policy allows.
     pub(crate) fn judge(&self, hint: &BandwidthHint, sources: &mut Sources) {
         let known = sources.knowledge();

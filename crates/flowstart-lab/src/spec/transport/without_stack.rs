@@ -4,7 +4,7 @@
 use flowstart_core::avoidance::AvoidanceConfig;
 use flowstart_core::sources::Sources;
 use flowstart_core::startup::StartupConfig;
-use flowstart_quic::hint::BandwidthHint;
+use flowstart_quic::hint::{BandwidthHint, HintPolicy};
 use flowstart_sim::transport::profile::Profile;
 use serde_json::Value;
 
@@ -17,6 +17,20 @@ pub enum StackOptions {}
 
 impl StackOptions {
     pub(crate) fn check(&self, _: &Profile, _: &StartupConfig, _: &AvoidanceConfig) -> Result<(), String> {
+        match *self {}
+    }
+
+    /// The server's use of a client's hint.
+    pub fn hint_policy(&self) -> &HintPolicy {
+        match *self {}
+    }
+
+    /// Whether both ends probe for larger packets.
+    pub fn mtu_discovery(&self) -> bool {
+        match *self {}
+    }
+
+    pub(crate) fn is_of_sockets(&self) -> bool {
         match *self {}
     }
 

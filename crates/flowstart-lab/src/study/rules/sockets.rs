@@ -29,10 +29,8 @@ fn is_of_sockets(transport: &Transport) -> bool {
         return initial_receive_window.is_none() || receive_buffer.is_some();
     }
     let Ok(plain) = Transport::parse("transport", QUIC) else { return false };
-    let (Some(own), Some(default)) = (&transport.stack, plain.stack) else { return false };
     let profile = Profile { receive_window: transport.profile.receive_window, ..Profile::clone(&plain.profile) };
-    *transport.profile == profile
-        && *own == StackOptions { hint_policy: own.hint_policy.clone(), mtu_discovery: own.mtu_discovery, ..default }
+    *transport.profile == profile && transport.stack.as_ref().is_some_and(StackOptions::is_of_sockets)
 }
 
 /// One transfer after the other over real QUIC or the kernel's TCP, alone on a link that routers can be.
