@@ -335,10 +335,13 @@ fn path() -> impl Strategy<Value = PathKnowledge> {
                 bandwidth: Rate::from_bits_per_sec(kbit * 1000),
                 technology: AccessTechnology::Unknown,
             }),
-            saved: saved.filter(|_| kbit.is_some()).map(|saved| SavedPath {
-                rtt: Duration::from_micros(saved),
-                cwnd: Bytes::new(kbit.unwrap_or(0) * 125 * saved / 1_000_000),
-                age: Duration::from_micros(7_000_000),
+            // A window of few bytes is too coarse to give back the rate.
+            saved: saved.filter(|saved| kbit.is_some_and(|kbit| kbit * 125 * saved / 1_000_000 > 2000)).map(|saved| {
+                SavedPath {
+                    rtt: Duration::from_micros(saved),
+                    cwnd: Bytes::new(kbit.unwrap_or(0) * 125 * saved / 1_000_000),
+                    age: Duration::from_micros(7_000_000),
+                }
             }),
             ..PathKnowledge::default()
         })
