@@ -74,7 +74,7 @@ parity: setup
 	cargo build --release --locked -p flowstart
 	FLOWSTART=$(FLOWSTART) scripts/parity 3
 
-# The same for the kernel's TCP: every scheme that it can have over one link, three sizes, as root.
+# The same for the kernel's TCP: every scheme that it can have over four links, three sizes, as root.
 parity-tcp: setup
 	@scripts/setup kernel
 	cargo build --release --locked -p flowstart --features tcp
