@@ -149,7 +149,7 @@ mod tests {
             ("link = ['lte,hops=2']", "no hops"),
             ("link = ['lte,scone=10mbit']", "no scone"),
             ("link = ['lte,quick_start=target,qs_delay=1ms']", "no qs_delay"),
-            ("aqm = ['oracle']", "look into senders"),
+            ("aqm = ['oracle']", "allowed is model-tcp"),
             ("competitor = ['cubic']", "none"),
             ("size = ['pareto:mean=100KB,shape=1.2']", "a size"),
             ("scheme = ['slow-start:connections=2']", "one connection"),
