@@ -103,7 +103,7 @@ pub(in crate::study) fn check(plan: &Plan) -> Result<(), InputError> {
     Ok(())
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "quic"))]
 mod tests {
     use std::path::Path;
 
@@ -114,7 +114,6 @@ mod tests {
         plan.map_or_else(|error| error.to_string(), |_| String::new())
     }
 
-    #[cfg(feature = "quic")]
     #[test]
     fn sockets_run_transfers_of_real_quic_alone() {
         let with = |more: &str| {
