@@ -103,7 +103,8 @@ pub(in crate::study) fn check(plan: &Plan) -> Result<(), InputError> {
     Ok(())
 }
 
-#[cfg(all(test, feature = "quic"))]
+#[cfg(test)]
+#[cfg(feature = "quic")]
 mod tests {
     use std::path::Path;
 
