@@ -6,7 +6,7 @@ FUZZ_SECONDS ?= 60
 # The QUIC stacks that are not compiled unless asked for.
 HOSTS := --features flowstart-quic/quinn,flowstart-quic/s2n-quic
 
-.PHONY: run test test-kernel lint same-results bench bench-quic bench-report load parity parity-tcp interop browser fuzz
+.PHONY: run test test-kernel lint same-results bench bench-quic bench-report load parity interop browser fuzz
 .PHONY: study study-predict record full setup install-capi
 
 # The Blitzstart paper's Table 1, all cells with fewer repetitions, on the terminal and as an HTML report.
@@ -50,7 +50,7 @@ record: setup
 # Predict, benchmarks, load, and other programs' QUIC. A day on two cores; what it prints stays in results/.
 full:
 	mkdir -p $(RESULTS)
-	for part in record study-predict bench bench-quic bench-report load parity parity-tcp interop fuzz; do \
+	for part in record study-predict bench bench-quic bench-report load parity interop fuzz; do \
 		$(MAKE) $$part > $(RESULTS)/$$part.txt 2>&1 && echo "$$part: done" || { echo "$$part: FAILED"; failed=1; }; \
 	done; echo "see $(RESULTS)"; [ -z "$$failed" ]
 
@@ -69,16 +69,13 @@ bench-quic: setup
 load: setup
 	cargo test --release --locked -p flowstart --test load -- --ignored --nocapture --test-threads 1
 
-# Completion times over sockets beside those in virtual time: every scheme that noq can run, four links, three sizes.
+# Completion times in real time beside simulated ones, as root: every scheme that noq and the kernel's TCP can have, four
+# links, three sizes.
 parity: setup
-	cargo build --release --locked -p flowstart
-	FLOWSTART=$(FLOWSTART) scripts/parity 3
-
-# The same for the kernel's TCP: every scheme that it can have over four links, three sizes, as root.
-parity-tcp: setup
 	@scripts/setup kernel
 	cargo build --release --locked -p flowstart --features tcp
-	FLOWSTART=$(FLOWSTART) scripts/parity-tcp 5
+	FLOWSTART=$(FLOWSTART) scripts/parity quic --reps 3
+	FLOWSTART=$(FLOWSTART) scripts/parity tcp --reps 5
 
 # CPU time and memory of comparisons with --out as a ratio to those without.
 bench-report: setup

@@ -25,6 +25,7 @@ mod ns2;
 mod ns2_aqm;
 mod ns3;
 pub mod predict;
+mod published;
 mod quic;
 mod quick_start;
 pub mod reference;
@@ -32,11 +33,12 @@ mod results;
 mod search;
 mod slides;
 mod statements;
-pub mod table1;
+mod table1;
 pub mod transient;
 mod xcp;
 
 pub use check::{Miss, Number, Status, Verdict};
+pub use published::published_table;
 
 use check::Checker;
 use predict::{estimate, hard_loads};

@@ -72,7 +72,7 @@ fn counts(cell: &PublishedCell) -> bool {
 }
 
 /// The paper's table beside ours, with the checks that follow from the rows.
-pub fn published_table(plan: &Plan, rows: &[flows::Row]) -> PublishedTable {
+pub(crate) fn published_table(plan: &Plan, rows: &[flows::Row]) -> PublishedTable {
     let published = Table::load(None, &TABLE).and_then(|tables| published(&tables)).unwrap_or_default();
     let cells = cells(plan, rows, &published);
     let checks = check_rows(plan, rows, &cells, &baselines().unwrap_or_default(), &mut Checker::default());

@@ -12,7 +12,7 @@ use flowstart_lab::results::folder::write_file;
 use flowstart_lab::results::stored::Stored;
 use flowstart_lab::study::plan::Plan;
 use flowstart_report::{Cell, Change, ChangeReport, Verdict};
-use flowstart_validate::table1;
+use flowstart_validate::published_table;
 
 use crate::command::run::jobs;
 use crate::failure::Failure;
@@ -66,8 +66,7 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
 
 /// Writes the page of a folder again.
 fn again(stored: &Stored, arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let is_published = stored.study.scenario.published.as_deref() == Some("blitzstart-table1");
-    let published = |plan: &Plan, rows: &[Row]| is_published.then(|| table1::published_table(plan, rows));
+    let published = |plan: &Plan, rows: &[Row]| published_table(&stored.study.scenario, plan, rows);
     let html = perform::page(stored, &published, arguments.jobs, &Bars::default())?;
     let file = arguments.out.clone().unwrap_or_else(|| arguments.folder.join("report.html"));
     write(&file, &html)?;

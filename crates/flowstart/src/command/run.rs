@@ -18,7 +18,7 @@ use flowstart_lab::study::scenario::{MAX_REPS, Scenario, ScenarioError};
 use flowstart_lab::study::shipped::{RECORDINGS_SOURCE, SHIPPED, missing_recordings};
 use flowstart_lab::trace::observe::{Kept, Wanted};
 use flowstart_report::PublishedTable;
-use flowstart_validate::table1;
+use flowstart_validate::published_table;
 
 use crate::failure::{FAILED, Failure};
 use crate::interruption::leaves_nothing_half_written;
@@ -241,10 +241,8 @@ pub(crate) fn perform(study: &Study, results: &Results) -> Result<ExitCode, Fail
     #[cfg(target_os = "linux")]
     Sockets::check(&study.plan).map_err(Failure::Input)?;
     let table = OnceLock::new();
-    let published = |plan: &Plan, rows: &[Row]| {
-        let is_published = study.scenario.published.as_deref() == Some("blitzstart-table1");
-        table.get_or_init(|| is_published.then(|| table1::published_table(plan, rows))).clone()
-    };
+    let published =
+        |plan: &Plan, rows: &[Row]| table.get_or_init(|| published_table(&study.scenario, plan, rows)).clone();
     let cells = study.plan.cells().len();
     detail!(
         "cells: {cells}, repetitions: {}, runs: {}, seed: {}, threads: {}",
