@@ -69,9 +69,41 @@ fn results_between_sockets_are_resumed_and_shown_and_not_simulated_again() {
 }
 
 #[test]
+fn others_are_established_flows_of_the_kernels_tcp_and_the_harm_to_them_is_told() {
+    if namespaces::are_missing() {
+        return;
+    }
+    for more in [["--transport", "quic", "slow-start"], ["--transport", "model-tcp:receive_window=auto", "stack"]] {
+        let mut command = Command::new(cargo_bin("flowstart"));
+        command.args(["compare", "--link", "rate=10mbit,rtt=20ms,buffer=1bdp", "--size", "1MB", "--json"]);
+        command.args(["--competitor", "bulk:reno,count=2", "--world", "sockets", "--reps", "1"]);
+        command.args(&more[..2]).args(["--scheme", more[2]]);
+        let (told, stderr) = output(command);
+        assert!(told.status.success(), "{stderr}");
+        let summary: Value = serde_json::from_slice(&told.stdout).unwrap();
+        let cell = &summary["cells"][0];
+        let mean = |metric: &Value| metric["mean"].as_f64().unwrap_or_else(|| panic!("{metric} in {cell}"));
+        // Alone it would take 0.9 s, and others never leave it more than half for long.
+        assert!(mean(&cell["metrics"]["fct_ms"]) > 1000.0, "{cell}");
+        let share = mean(&cell["metrics"]["share"]);
+        assert!((0.1..0.95).contains(&share), "{share}");
+        // Their queue was there before.
+        assert!(mean(&cell["metrics"]["max_queue_delay_ms"]) > 10.0, "{cell}");
+        assert!(mean(&cell["metrics"]["utilization"]) > 0.7, "{cell}");
+        // They get less by about what the transfer takes: 8 Mbit and its headers, of some 70 Mbit in all.
+        let lost = mean(&cell["others"]["goodput_lost_mbit"]);
+        assert!((2.0..20.0).contains(&lost), "{lost} Mbit");
+        assert!(cell["others"]["dropped_packets"]["mean"].is_number(), "{cell}");
+        assert!(cell["others"]["extra_delay_ms"]["mean"].is_number(), "{cell}");
+    }
+}
+
+#[test]
 fn what_sockets_cannot_do_is_refused_before_anything_runs() {
     for (more, expected) in [
-        (["--scheme", "slow-start", "--competitor", "cubic"], "with world sockets allowed is none"),
+        (["--scheme", "slow-start", "--competitor", "cbr:rate=5mbit"], "allowed is none, or established flows of the"),
+        (["--scheme", "slow-start", "--competitor", "bulk:cubic,iw=4"], "whose only key is a count of 1 to 100"),
+        (["--scheme", "slow-start", "--competitor", "prague"], "no prague; with world sockets allowed is none, or "),
         (["--scheme", "stack", "--transport", "model-quic"], "allowed is quic, the real stack"),
         (["--scheme", "slow-start", "--transport", "model-tcp"], "there is no slow-start for TCP of Linux"),
         (["--scheme", "slow-start:connections=6", "--reps", "1"], "allowed is one connection"),

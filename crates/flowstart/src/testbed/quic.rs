@@ -38,12 +38,12 @@ use crate::quic::std_time;
 const GRACE: std::time::Duration = std::time::Duration::from_secs(2);
 
 /// A transfer of a cell; why it is not complete.
-pub(super) fn transfer(plan: &Plan, cell: &Cell, dumbbell: &Dumbbell) -> Result<Seen, String> {
+pub(super) fn transfer(plan: &Plan, cell: &Cell, dumbbell: &Dumbbell, complete: &dyn Fn()) -> Result<Seen, String> {
     let scratch = tempfile::Builder::new()
         .prefix("flowstart-")
         .tempdir()
         .map_err(|error| format!("a folder for the server's log: {error}"))?;
-    let came = Pair { plan, cell, folder: scratch.path() }.over(dumbbell)?;
+    let came = Pair { plan, cell, folder: scratch.path() }.over(dumbbell, complete)?;
     let seen = connection(scratch.path())?;
     // A server's log begins when the client's first packet has crossed the link.
     let record = record(came.as_ref().ok(), seen.as_ref(), plan.links[cell.link].rtt / 2);
@@ -68,7 +68,7 @@ impl Pair<'_> {
     }
 
     /// One transfer; why it is not complete.
-    fn over(&self, dumbbell: &Dumbbell) -> Result<Result<Timings, Failure>, String> {
+    fn over(&self, dumbbell: &Dumbbell, complete: &dyn Fn()) -> Result<Result<Timings, Failure>, String> {
         let (end, ended) = oneshot::channel::<()>();
         let (listens, listening) = mpsc::sync_channel(1);
         let config = self.server()?;
@@ -90,6 +90,7 @@ impl Pair<'_> {
                 // The server says why below.
                 Err(_) => Err(String::new()),
             };
+            complete();
             drop(end);
             served.join().map_err(|_| "the server has panicked".to_owned())?.map_err(words)?;
             came
