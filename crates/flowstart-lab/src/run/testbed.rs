@@ -7,7 +7,7 @@ use flowstart_sim::observe::record::FlowRecord;
 
 use super::harm::{Harm, Service};
 use super::knowledge;
-use super::outcome::{Failure, FlowOutcome};
+use super::outcome::{Failure, FlowOutcome, Known};
 use crate::study::ideal::limit_of;
 use crate::study::plan::{Cell, Plan, Setting};
 
@@ -35,6 +35,8 @@ pub trait Testbed: Sync {
 pub struct Transferred {
     /// Times and counts. Times begin with the first packet.
     pub record: FlowRecord,
+    /// Which of these are known.
+    pub known: Known,
     /// Its share of the wire bytes at the bottleneck, between its first and its last packet there.
     pub share: Option<f64>,
     /// The longest time in the queue.
@@ -94,7 +96,7 @@ pub(crate) fn repetition(
 
 /// The outcome of a transfer of a cell.
 fn outcome(plan: &Plan, cell: &Cell, transferred: Transferred) -> FlowOutcome {
-    let Transferred { record, share, max_queue_delay, p99_queue_delay, departed, failure, .. } = transferred;
+    let Transferred { record, known, share, max_queue_delay, p99_queue_delay, departed, failure, .. } = transferred;
     let time = record.completed.zip(record.started).map(|(completed, started)| completed.since(started));
     let capacity = time.map(|time| plan.links[cell.link].rate.amount_in(time).get()).filter(|bytes| *bytes > 0);
     FlowOutcome {
@@ -113,6 +115,7 @@ fn outcome(plan: &Plan, cell: &Cell, transferred: Transferred) -> FlowOutcome {
         media: None,
         connections: 1,
         call: None,
+        known,
         record,
     }
 }

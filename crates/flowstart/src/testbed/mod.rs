@@ -19,7 +19,7 @@ use flowstart_emu::dumbbell::Dumbbell;
 use flowstart_emu::router;
 use flowstart_emu::watch::{self, Counts, Watch};
 use flowstart_lab::run::harm::{AFTERMATH, Service};
-use flowstart_lab::run::outcome::Failure;
+use flowstart_lab::run::outcome::{Failure, Known};
 use flowstart_lab::run::testbed::{Testbed, Transferred};
 use flowstart_lab::spec::aqm::Aqm;
 use flowstart_lab::spec::link::Link;
@@ -60,8 +60,13 @@ impl Sockets {
     }
 }
 
-/// What both ends saw, and why the transfer is not complete.
-type Seen = (FlowRecord, Option<Failure>);
+/// What both ends saw.
+struct Seen {
+    record: FlowRecord,
+    known: Known,
+    /// Why the transfer is not complete.
+    failure: Option<Failure>,
+}
 
 /// What the others have got so far.
 fn service(others: &Others, counts: &mut Counts) -> Service {
@@ -101,7 +106,7 @@ impl Testbed for Sockets {
             let (began, mut before) = (Instant::now(), watch.counts());
             let completed = OnceCell::new();
             let complete = || drop(completed.set((Instant::now(), watch.counts())));
-            let (mut record, failure) = match plan.transport_of(cell).stack {
+            let Seen { mut record, known, failure } = match plan.transport_of(cell).stack {
                 Some(_) => quic::transfer(plan, cell, &dumbbell, &complete)?,
                 None => tcp::transfer(plan, cell, &dumbbell, &complete)?,
             };
@@ -115,6 +120,7 @@ impl Testbed for Sockets {
             record.dropped = counts.dropped[watch::MEASURED as usize];
             Ok(Transferred {
                 record,
+                known,
                 share: counts.monitor.flow(watch::MEASURED).share(),
                 max_queue_delay: counts.monitor.delays.max(),
                 p99_queue_delay: counts.monitor.delays.quantile(0.99),

@@ -15,7 +15,7 @@ use flowstart_core::startup::StartupConfig;
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::Bytes;
 use flowstart_emu::dumbbell::{CLIENTS, Dumbbell, SERVERS};
-use flowstart_lab::run::outcome::Failure;
+use flowstart_lab::run::outcome::{self, Failure};
 use flowstart_lab::run::testbed::{patience, saved};
 use flowstart_lab::study::plan::{Cell, Plan};
 use flowstart_quic::hint::BandwidthHint;
@@ -47,7 +47,10 @@ pub(super) fn transfer(plan: &Plan, cell: &Cell, dumbbell: &Dumbbell, complete: 
     let seen = connection(scratch.path())?;
     // A server's log begins when the client's first packet has crossed the link.
     let record = record(came.as_ref().ok(), seen.as_ref(), plan.links[cell.link].rtt / 2);
-    Ok((record, came.err()))
+    // The stack does not say which packets it lost that arrived.
+    let is_logged = seen.is_some();
+    let known = outcome::Known { spurious: false, window_cuts: is_logged, timeouts: is_logged, startup: is_logged };
+    Ok(Seen { record, known, failure: came.err() })
 }
 
 /// A server and a client of a cell.

@@ -14,7 +14,7 @@ use flowstart_bpf::port::{self, PortError};
 use flowstart_core::time::Timestamp;
 use flowstart_core::units::Bytes;
 use flowstart_emu::dumbbell::{Dumbbell, SERVERS};
-use flowstart_lab::run::outcome::Failure;
+use flowstart_lab::run::outcome::{Failure, Known};
 use flowstart_lab::run::testbed::patience;
 use flowstart_lab::spec::STACK;
 use flowstart_lab::study::plan::{Cell, Plan};
@@ -77,7 +77,8 @@ pub(super) fn transfer(plan: &Plan, cell: &Cell, dumbbell: &Dumbbell, complete: 
             Some(Failure::Stalled)
         }
     };
-    Ok((record(came.ok(), sent.ok()), failure))
+    let sent = sent.ok();
+    Ok(Seen { record: record(came.ok(), sent.as_ref()), known: known(sent.as_ref()), failure })
 }
 
 /// Gives both sides buffers by which TCP has the windows of this profile.
@@ -195,9 +196,15 @@ fn get(size: Bytes, patience: Duration) -> io::Result<(Duration, Duration)> {
     Ok((requested, began.elapsed()))
 }
 
-fn record(came: Option<(Duration, Duration)>, sent: Option<Sent>) -> FlowRecord {
+/// What this kernel tells: nothing of startup, and of the window only what it is.
+fn known(sent: Option<&Sent>) -> Known {
+    let tells = |of: fn(&TcpInfo) -> Option<u64>| sent.is_some_and(|sent| of(&sent.last).is_some());
+    Known { spurious: tells(TcpInfo::spurious), timeouts: tells(TcpInfo::timeouts), ..Known::default() }
+}
+
+fn record(came: Option<(Duration, Duration)>, sent: Option<&Sent>) -> FlowRecord {
     let at = |time: Duration| Timestamp::from_nanos(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
-    let count = |of: fn(&TcpInfo) -> Option<u64>| sent.as_ref().and_then(|sent| of(&sent.last));
+    let count = |of: fn(&TcpInfo) -> Option<u64>| sent.and_then(|sent| of(&sent.last));
     let retransmitted = count(TcpInfo::retransmitted).unwrap_or(0);
     FlowRecord {
         started: Some(Timestamp::ZERO),
