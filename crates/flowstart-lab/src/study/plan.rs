@@ -123,9 +123,9 @@ axes!(table);
 /// The axis of links.
 const LINKS: &str = "link";
 /// The axis of worlds.
-const WORLDS: &str = "world";
+pub(crate) const WORLDS: &str = "world";
 /// The axis of transports.
-const TRANSPORTS: &str = "transport";
+pub(crate) const TRANSPORTS: &str = "transport";
 /// The axes whose values are compared only if no other axis has a choice: with several links and schemes, schemes are
 /// compared on each link.
 const COMPARED_ALONE: [&str; 3] = [WORLDS, TRANSPORTS, LINKS];
