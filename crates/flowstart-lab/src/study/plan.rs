@@ -42,6 +42,8 @@ macro_rules! plan {
             pub seed: u64,
             /// Whether Sensing knows the client's hint.
             pub hint: bool,
+            /// What else determines runs that are not simulated, by name: the machine's part. Whoever has it writes it.
+            pub conditions: BTreeMap<String, String>,
         }
 
         /// One combination, as places in the plan's lists.

@@ -10,6 +10,8 @@ mod tcp;
 mod tcp_info;
 
 use std::cell::OnceCell;
+use std::collections::BTreeMap;
+use std::fs;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Instant;
@@ -52,6 +54,22 @@ impl Sockets {
             }
             None => Ok(()),
         }
+    }
+
+    /// What of this machine determines the rows of a plan, by name; nothing if all of them are simulated.
+    pub(crate) fn conditions(plan: &Plan) -> Result<BTreeMap<String, String>, String> {
+        let cells = plan.cells();
+        let between_sockets: Vec<&Cell> = cells.iter().filter(|cell| !plan.is_simulated(cell)).collect();
+        if between_sockets.is_empty() {
+            return Ok(BTreeMap::new());
+        }
+        let file = "/proc/sys/kernel/osrelease";
+        let release = fs::read_to_string(file).map_err(|error| format!("{file}: {error}"))?;
+        let mut conditions = BTreeMap::from([("kernel".to_owned(), release.trim().to_owned())]);
+        for cell in between_sockets.iter().filter(|cell| plan.transport_of(cell).stack.is_none()) {
+            conditions.extend(tcp::in_force(&plan.schemes[cell.scheme].text)?);
+        }
+        Ok(conditions)
     }
 
     /// The longest time by which this host was late to send a packet; `None`: nothing ran here.

@@ -124,6 +124,25 @@ pub(super) fn check(plan: &Plan, cell: &Cell) -> Result<(), String> {
     }
 }
 
+/// What is loaded of a scheme, by name; nothing of the kernel's own.
+#[cfg(feature = "tcp")]
+pub(super) fn in_force(scheme: &str) -> Result<Option<(String, String)>, String> {
+    if scheme == STACK {
+        return Ok(None);
+    }
+    let port = port::find(scheme).map_err(words)?;
+    let found = flowstart_bpf::kernel::in_force(port).map_err(words)?;
+    let told = found.map_or_else(|| "not loaded by flowstart tcp load".to_owned(), |found| found.to_string());
+    Ok(Some((format!("TCP scheme {scheme}"), told)))
+}
+
+/// As above, for a build that cannot look.
+#[cfg(not(feature = "tcp"))]
+pub(super) fn in_force(scheme: &str) -> Result<Option<(String, String)>, String> {
+    let told = "not read: this build has no `flowstart tcp load` (feature tcp)";
+    Ok((scheme != STACK).then(|| (format!("TCP scheme {scheme}"), told.to_owned())))
+}
+
 fn missing(name: &str) -> String {
     format!(
         "the kernel has no congestion control {name}; `flowstart tcp load` gives it the schemes that it may have, and \
