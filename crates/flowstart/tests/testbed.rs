@@ -6,6 +6,8 @@
 mod namespaces;
 
 use std::process::{Command, Output};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use assert_cmd::cargo::cargo_bin;
 use serde_json::Value;
@@ -96,6 +98,25 @@ fn others_are_established_flows_of_the_kernels_tcp_and_the_harm_to_them_is_told(
         assert!(cell["others"]["dropped_packets"]["mean"].is_number(), "{cell}");
         assert!(cell["others"]["extra_delay_ms"]["mean"].is_number(), "{cell}");
     }
+}
+
+#[test]
+fn a_signal_during_a_transfer_leaves_no_folder() {
+    if namespaces::are_missing() {
+        return;
+    }
+    let temporary = tempfile::tempdir().unwrap();
+    let mut command = compare(&["--world", "sockets", "--scheme", "slow-start", "--reps", "1", "--size", "100MB"]);
+    let mut child = command.env("TMPDIR", temporary.path()).spawn().unwrap();
+    let is_empty = || temporary.path().read_dir().unwrap().next().is_none();
+    let began = Instant::now();
+    while is_empty() {
+        assert!(began.elapsed() < Duration::from_secs(20), "no transfer begins");
+        thread::sleep(Duration::from_millis(20));
+    }
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    assert!(!child.wait().unwrap().success());
+    assert!(is_empty(), "{:?}", temporary.path().read_dir().unwrap().collect::<Vec<_>>());
 }
 
 #[test]

@@ -1,11 +1,11 @@
 //! Transfers between sockets: a server and a client in two network namespaces, joined by the cell's link.
 //!
 //! Every transfer has namespaces, a link, a server and a client of its own, so nothing of one reaches the next. All of
-//! them live in this process and end with it. Only a folder for the server's log stays, below the system's temporary
-//! folder, if a signal ends the process during a transfer.
+//! them live in this process and end with it.
 
 mod others;
 mod quic;
+pub(crate) mod scratch;
 mod tcp;
 mod tcp_info;
 

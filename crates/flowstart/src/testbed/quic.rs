@@ -31,6 +31,7 @@ use tokio::runtime;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
+use super::scratch::Scratch;
 use super::{Seen, words};
 use crate::quic::std_time;
 
@@ -39,10 +40,7 @@ const GRACE: std::time::Duration = std::time::Duration::from_secs(2);
 
 /// A transfer of a cell; why it is not complete.
 pub(super) fn transfer(plan: &Plan, cell: &Cell, dumbbell: &Dumbbell, complete: &dyn Fn()) -> Result<Seen, String> {
-    let scratch = tempfile::Builder::new()
-        .prefix("flowstart-")
-        .tempdir()
-        .map_err(|error| format!("a folder for the server's log: {error}"))?;
+    let scratch = Scratch::new().map_err(|error| format!("a folder for the server's log: {error}"))?;
     let came = Pair { plan, cell, folder: scratch.path() }.over(dumbbell, complete)?;
     let seen = connection(scratch.path())?;
     // A server's log begins when the client's first packet has crossed the link.
