@@ -42,6 +42,16 @@ fn transfers_between_sockets_take_as_long_as_simulated_ones() {
         let [expected, found] = [simulated, real].map(|cell| cell["metrics"]["fct_ms"]["median"].as_f64().unwrap());
         assert!((found / expected - 1.0).abs() < 0.1, "{}: {found} ms, {expected} ms expected", real["id"]);
     }
+    // The answer is of one world, and whether the other agrees is said.
+    assert!(summary["answer"].as_str().unwrap().starts_with("In the simulator: "), "{}", summary["answer"]);
+    let notes = summary["answer_notes"].as_array().unwrap();
+    assert!(notes[0].as_str().unwrap().contains("world"), "{notes:?}");
+    // The stack does not say which packets it lost that arrived; the rest of the counts it does.
+    for metric in ["spurious_packets", "overshoot_bytes"] {
+        let mean = |cell: &Value| cell["metrics"][metric]["mean"].clone();
+        assert!(mean(&simulated[0]).is_number(), "{metric}");
+        assert_eq!(mean(&between_sockets[0]).is_null(), metric == "spurious_packets", "{metric}");
+    }
     // The client's hint reaches the server.
     let fct = |cell: &Value| cell["metrics"]["fct_ms"]["median"].as_f64().unwrap();
     let [slow_start, blitzstart] = [0, 1].map(|place| fct(&between_sockets[place]));
@@ -59,6 +69,20 @@ fn results_between_sockets_are_resumed_and_shown_and_not_simulated_again() {
     let (told, stderr) =
         output(compare(&["--world", "sockets", "--scheme", "slow-start", "--reps", "1", "--out", place]));
     assert!(told.status.success(), "{stderr}");
+    // Another kernel answers another question.
+    let manifest = std::fs::read_to_string(out.join("manifest.json")).unwrap();
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
+    let kernel = format!("\"kernel\": \"{}\"", release.trim());
+    assert!(manifest.contains(&kernel), "{manifest}");
+    let resume =
+        || compare(&["--world", "sockets", "--scheme", "slow-start", "--reps", "1", "--out", place, "--resume"]);
+    std::fs::write(out.join("manifest.json"), manifest.replace(&kernel, "\"kernel\": \"0.0.1\"")).unwrap();
+    let (refused, stderr) = output(resume());
+    assert_eq!(refused.status.code(), Some(2), "{stderr}");
+    assert!(stderr.contains(&format!("its kernel was 0.0.1, now it is {}", release.trim())), "{stderr}");
+    std::fs::write(out.join("manifest.json"), manifest).unwrap();
+    let (resumed, stderr) = output(resume());
+    assert!(resumed.status.success() && stderr.contains("1 of 1 runs are taken over"), "{stderr}");
     let page = std::fs::read_to_string(out.join("report.html")).unwrap();
     assert!(!page.contains("flowstart trace --cell"), "a replay would be another run");
     let mut trace = Command::new(cargo_bin("flowstart"));
@@ -123,7 +147,7 @@ fn a_signal_during_a_transfer_leaves_no_folder() {
 fn what_sockets_cannot_do_is_refused_before_anything_runs() {
     for (more, expected) in [
         (["--scheme", "slow-start", "--competitor", "cbr:rate=5mbit"], "allowed is none, or established flows of the"),
-        (["--scheme", "slow-start", "--competitor", "bulk:cubic,iw=4"], "whose only key is a count of 1 to 100"),
+        (["--scheme", "slow-start", "--competitor", "bulk:cubic,iw=4"], "whose only key is a count of 1 to 32"),
         (["--scheme", "slow-start", "--competitor", "prague"], "no prague; with world sockets allowed is none, or "),
         (["--scheme", "stack", "--transport", "model-quic"], "allowed is quic, the real stack"),
         (["--scheme", "slow-start", "--transport", "model-tcp"], "there is no slow-start for TCP of Linux"),
@@ -175,6 +199,11 @@ fn the_kernels_tcp_is_held_to_a_receive_window() {
     // 16 windows, one in each RTT, and the handshake.
     let fct = |place: usize| summary["cells"][place]["metrics"]["fct_ms"]["median"].as_f64().unwrap();
     assert!((fct(1) / fct(0) - 1.0).abs() < 0.15, "{} ms, {} ms expected", fct(1), fct(0));
+    // The kernel keeps what startup did to itself.
+    let real = &summary["cells"][1];
+    assert!(real["metrics"]["overshoot_bytes"]["mean"].is_null() && real["metrics"]["exit_ms"]["mean"].is_null());
+    assert_eq!(real["exit_reasons"], serde_json::json!({}));
+    assert!(real["metrics"]["share"]["mean"].as_f64().unwrap() > 0.99);
 }
 
 #[test]
