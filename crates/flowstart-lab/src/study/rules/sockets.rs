@@ -127,8 +127,8 @@ pub(in crate::study) fn check(plan: &Plan) -> Result<(), InputError> {
     Ok(())
 }
 
-#[cfg(test)]
 #[cfg(feature = "quic")]
+#[cfg(test)]
 mod tests {
     use std::path::Path;
 
