@@ -13,11 +13,14 @@ use std::thread::{self, JoinHandle};
 use crate::namespace::Namespace;
 use crate::port::{Port, PortError, PortName};
 use crate::router::{Path, Router, RouterError, Told};
+use crate::watch::Watch;
 
 /// Address of servers.
 pub const SERVERS: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
 /// Address of clients.
 pub const CLIENTS: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 2);
+/// Port of servers whose flows are the others beside a measured one.
+pub const OTHERS: u16 = 5001;
 /// Length of the prefix of both.
 const PREFIX: u8 = 24;
 /// The interface of either side.
@@ -48,6 +51,8 @@ pub struct Dumbbell {
     pub servers: Namespace,
     /// Where clients run.
     pub clients: Namespace,
+    /// What the router counts of the flows to the port [`OTHERS`] and of all others than these.
+    pub watch: Watch,
     stop: Arc<AtomicBool>,
     routing: Option<JoinHandle<Result<Told, RouterError>>>,
 }
@@ -68,12 +73,13 @@ impl Dumbbell {
         let ports = [port(&servers, DEVICES[0], SERVERS)?, port(&clients, DEVICES[1], CLIENTS)?];
         let names = DEVICES.map(|device| PortName::Tun(device.to_owned()));
         let mut router = Router::between(names, ports, path)?;
+        let watch = router.watch(OTHERS);
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = stop.clone();
         let run = move || router.run(&stopped, None, |_, _| {}).map(|()| router.told());
         let routing = thread::Builder::new().name("router".into()).spawn(run);
         let routing = routing.map_err(|error| DumbbellError::Thread(error.to_string()))?;
-        Ok(Self { servers, clients, stop, routing: Some(routing) })
+        Ok(Self { servers, clients, watch, stop, routing: Some(routing) })
     }
 
     /// Ends it; what the router counted.
@@ -147,7 +153,10 @@ mod tests {
             server.send_to(&buffer[..length], from).unwrap();
             client.recv_from(&mut buffer).unwrap();
             assert!(began.elapsed() >= StdDuration::from_millis(40), "{:?}", began.elapsed());
-            let told = testbed.end().unwrap();
+            let (watch, told) = (testbed.watch.clone(), testbed.end().unwrap());
+            let counts = watch.counts();
+            let measured = counts.monitor.flows.first().map(|flow| (flow.bytes, flow.share()));
+            assert_eq!((counts.dropped, measured), ([0, 0], Some((128, Some(1.0)))));
             // The packets, and nothing that the system sends by itself.
             assert_eq!((told.down.link.departed_bytes, told.up.link.departed_bytes), (128, 128));
         }

@@ -9,6 +9,7 @@
 //! | where these packets come from and go to (Linux) | [`port`] |
 //! | the Quick-Start router and the SCONE element at the link of either (Linux) | [`quick_start`], [`scone`] |
 //! | servers and clients on one machine, joined by a router (Linux) | [`dumbbell`], [`namespace`] |
+//! | what such a router counts of flows beside each other (Linux) | [`watch`] |
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
@@ -41,3 +42,5 @@ pub mod relay;
 pub mod router;
 #[cfg(target_os = "linux")]
 pub mod scone;
+#[cfg(target_os = "linux")]
+pub mod watch;

@@ -58,6 +58,8 @@ pub(crate) struct Packet {
     pub(crate) ecn: EcnCodepoint,
     /// A number of its flow: addresses, protocol and ports.
     pub(crate) flow: u32,
+    /// The ports that it comes from and goes to, if its protocol has any.
+    pub(crate) ports: Option<[u16; 2]>,
     /// Its version of IP.
     pub(crate) version: IpVersion,
     /// Its TTL or hop limit.
@@ -184,6 +186,7 @@ fn read_ipv4(bytes: &[u8]) -> Option<Packet> {
         length,
         ecn: ecn(header[TOS]),
         flow: flow(&header[12..20], header[9], transport),
+        ports: ports(header[9], transport),
         version: IpVersion::V4,
         ttl: header[TTL],
         is_for_one_link,
@@ -214,6 +217,7 @@ fn read_ipv6(bytes: &[u8]) -> Option<Packet> {
         length,
         ecn: ecn(header[1] >> 4),
         flow: flow(&header[8..40], protocol, transport),
+        ports: ports(protocol, transport),
         version: IpVersion::V6,
         ttl: header[HOP_LIMIT],
         is_for_one_link: is_neighbors || [from?, to?].into_iter().any(is_of_one_link),
@@ -255,10 +259,19 @@ fn flow(addresses: &[u8], protocol: u8, transport: Option<&[u8]>) -> u32 {
     let mut hasher = DefaultHasher::new();
     hasher.write(addresses);
     hasher.write_u8(protocol);
-    if let Some(ports) = transport.and_then(|bytes| bytes.get(..4)).filter(|_| WITH_PORTS.contains(&protocol)) {
+    if let Some(ports) = bytes_of_ports(protocol, transport) {
         hasher.write(ports);
     }
     hasher.finish() as u32
+}
+
+fn bytes_of_ports(protocol: u8, transport: Option<&[u8]>) -> Option<&[u8; 4]> {
+    transport.and_then(|bytes| bytes.first_chunk()).filter(|_| WITH_PORTS.contains(&protocol))
+}
+
+fn ports(protocol: u8, transport: Option<&[u8]>) -> Option<[u16; 2]> {
+    let [a, b, c, d] = *bytes_of_ports(protocol, transport)?;
+    Some([u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d])])
 }
 
 fn ecn(bits: u8) -> EcnCodepoint {

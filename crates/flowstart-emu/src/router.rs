@@ -39,6 +39,7 @@ use crate::packet_log::{Entries, Entry, PacketLog, packet_log};
 use crate::port::{Port, PortError, PortName};
 use crate::quick_start::{Fate, LinkRouter, Options};
 use crate::scone::{Signals, advised};
+use crate::watch::Watch;
 
 /// A router's configuration.
 #[derive(Clone, Debug)]
@@ -138,6 +139,8 @@ struct Held {
     bytes: Vec<u8>,
     /// When the router took it.
     arrived: Timestamp,
+    /// Whose it is, if anybody watches.
+    flow: u32,
 }
 
 /// What the router writes down about packets that are gone.
@@ -154,7 +157,7 @@ struct Account {
 
 impl Account {
     /// Sends a packet that crossed the link at this time, and gives its buffer back.
-    fn send(&mut self, is_down: bool, port: &Port, crossed: Timestamp, Held { bytes, arrived }: Held) -> Vec<u8> {
+    fn send(&mut self, is_down: bool, port: &Port, crossed: Timestamp, Held { bytes, arrived, .. }: Held) -> Vec<u8> {
         self.unsent += u64::from(port.write(&bytes).is_err());
         let left = self.clock.now();
         self.lateness.record(left.since(crossed));
@@ -163,8 +166,11 @@ impl Account {
     }
 
     /// Takes what a lane has dropped, and gives the buffers back.
-    fn clear_dropped(&mut self, is_down: bool, lane: &mut Lane<Held>, spare: &mut Vec<Vec<u8>>) {
-        while let Some(Held { bytes, arrived }) = lane.take_dropped() {
+    fn clear_dropped(&mut self, is_down: bool, lane: &mut Lane<Held>, spare: &mut Vec<Vec<u8>>, watch: Option<&Watch>) {
+        while let Some(Held { bytes, arrived, flow }) = lane.take_dropped() {
+            if let Some(watch) = watch {
+                watch.dropped(flow);
+            }
             self.log(is_down, &bytes, arrived, None);
             spare.push(bytes);
         }
@@ -192,6 +198,7 @@ pub struct Router {
     quick_start: Option<LinkRouter>,
     /// At the link to clients, too.
     element: Option<Element>,
+    watch: Option<Watch>,
     decrement_ttl: bool,
     told: Told,
 }
@@ -228,6 +235,7 @@ impl Router {
             account,
             quick_start: path.quick_start.map(|(router, bandwidth)| LinkRouter::new(router, bandwidth, path.seed)),
             element: path.advice.map(Element::new),
+            watch: None,
             decrement_ttl: path.decrement_ttl,
             told: Told::default(),
         })
@@ -239,6 +247,11 @@ impl Router {
         let (log, entries) = packet_log();
         self.account.log = Some(log);
         entries
+    }
+
+    /// Counts from now on. Flows to and from this port of servers are counted apart.
+    pub(crate) fn watch(&mut self, port: u16) -> Watch {
+        self.watch.insert(Watch::new(port)).clone()
     }
 
     /// What happened so far.
@@ -295,7 +308,8 @@ impl Router {
     /// Sends what has crossed a link by now.
     fn advance(&mut self, now: Timestamp) {
         self.links.note_lateness(now);
-        let Self { ports: [servers, clients], links, quick_start, told, account, .. } = self;
+        let Self { ports: [servers, clients], links, quick_start, told, account, watch, .. } = self;
+        let watch = watch.as_ref();
         let (Links { down, up, spare, .. }, head) = (links, account.head);
         let marked = &mut told.down.marked;
         down.advance_telling(
@@ -304,18 +318,21 @@ impl Router {
                 if let Some(router) = quick_start {
                     router.on_departure(at, departure.size, departure.flow);
                 }
+                if let Some(watch) = watch {
+                    watch.departed(at, packet.flow, departure.size, departure.waited);
+                }
                 *marked += u64::from(mark_if_told(departure, &mut packet.bytes[head..]));
             },
             |at, packet| spare.push(account.send(true, clients, at, packet)),
         );
-        account.clear_dropped(true, down, spare);
+        account.clear_dropped(true, down, spare, watch);
         let marked = &mut told.up.marked;
         up.advance_telling(
             now,
             |_, departure, packet| *marked += u64::from(mark_if_told(departure, &mut packet.bytes[head..])),
             |at, packet| spare.push(account.send(false, servers, at, packet)),
         );
-        account.clear_dropped(false, up, spare);
+        account.clear_dropped(false, up, spare, watch);
     }
 
     /// Waits for a packet, for the next event, or for a moment.
@@ -421,11 +438,12 @@ impl Router {
             });
         }
         let bytes = &bytes[..self.account.head + packet.length];
-        let held = Held { bytes: self.links.buffer(bytes), arrived: now };
+        let flow = self.watch.as_ref().map_or(0, |watch| watch.flow_of(is_down, &packet));
+        let held = Held { bytes: self.links.buffer(bytes), arrived: now, flow };
         let Links { down, up, spare, .. } = &mut self.links;
         let lane = if is_down { down } else { up };
         lane.enqueue(now, held, packet.length as u32, packet.flow, packet.ecn);
-        self.account.clear_dropped(is_down, lane, spare);
+        self.account.clear_dropped(is_down, lane, spare, self.watch.as_ref());
     }
 }
 

@@ -8,9 +8,9 @@ use rayon::prelude::*;
 use crate::results::flows::Row;
 use crate::results::folder::ExperimentError;
 use crate::run::repetition::CellRun;
-use crate::run::testbed::{Testbed, outcome};
+use crate::run::testbed::{self, Testbed};
 use crate::spec::web::Rows;
-use crate::study::plan::{Cell, Plan, Setting};
+use crate::study::plan::{Plan, Setting};
 use crate::study::world::World;
 use crate::trace::observe::{self, Kept, Wanted};
 
@@ -163,11 +163,8 @@ fn rows_of_sockets(
     Piece { setting, rep }: Piece,
 ) -> Result<Vec<Row>, ExperimentError> {
     let testbed = testbed.ok_or_else(|| ExperimentError::Sockets("this program has no testbed".into()))?;
-    let row = |cell: Cell| {
-        let transferred = testbed.transfer(plan, &cell, rep).map_err(ExperimentError::Sockets)?;
-        Ok(Row::new(plan, &cell, rep, &outcome(plan, &cell, transferred)))
-    };
-    plan.cells_of(setting).into_iter().map(row).collect()
+    let outcomes = testbed::repetition(plan, testbed, setting, rep).map_err(ExperimentError::Sockets)?;
+    Ok(outcomes.iter().map(|(cell, outcome)| Row::new(plan, cell, rep, outcome)).collect())
 }
 
 /// Number of runs: cells times repetitions.

@@ -14,6 +14,8 @@ pub(crate) fn leaves_nothing_half_written() {
     std::thread::spawn(move || {
         if let Some(signal) = signals.forever().next() {
             let _none_is_begun = remove_growing();
+            #[cfg(target_os = "linux")]
+            let _none_is_made = crate::testbed::scratch::remove_all();
             let _ = signal_hook::low_level::emulate_default_handler(signal);
         }
     });

@@ -6,6 +6,8 @@
 mod namespaces;
 
 use std::process::{Command, Output};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use assert_cmd::cargo::cargo_bin;
 use serde_json::Value;
@@ -40,6 +42,16 @@ fn transfers_between_sockets_take_as_long_as_simulated_ones() {
         let [expected, found] = [simulated, real].map(|cell| cell["metrics"]["fct_ms"]["median"].as_f64().unwrap());
         assert!((found / expected - 1.0).abs() < 0.1, "{}: {found} ms, {expected} ms expected", real["id"]);
     }
+    // The answer is of one world, and whether the other agrees is said.
+    assert!(summary["answer"].as_str().unwrap().starts_with("In the simulator: "), "{}", summary["answer"]);
+    let notes = summary["answer_notes"].as_array().unwrap();
+    assert!(notes[0].as_str().unwrap().contains("world"), "{notes:?}");
+    // The stack does not say which packets it lost that arrived; the rest of the counts it does.
+    for metric in ["spurious_packets", "overshoot_bytes"] {
+        let mean = |cell: &Value| cell["metrics"][metric]["mean"].clone();
+        assert!(mean(&simulated[0]).is_number(), "{metric}");
+        assert_eq!(mean(&between_sockets[0]).is_null(), metric == "spurious_packets", "{metric}");
+    }
     // The client's hint reaches the server.
     let fct = |cell: &Value| cell["metrics"]["fct_ms"]["median"].as_f64().unwrap();
     let [slow_start, blitzstart] = [0, 1].map(|place| fct(&between_sockets[place]));
@@ -57,6 +69,20 @@ fn results_between_sockets_are_resumed_and_shown_and_not_simulated_again() {
     let (told, stderr) =
         output(compare(&["--world", "sockets", "--scheme", "slow-start", "--reps", "1", "--out", place]));
     assert!(told.status.success(), "{stderr}");
+    // Another kernel answers another question.
+    let manifest = std::fs::read_to_string(out.join("manifest.json")).unwrap();
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
+    let kernel = format!("\"kernel\": \"{}\"", release.trim());
+    assert!(manifest.contains(&kernel), "{manifest}");
+    let resume =
+        || compare(&["--world", "sockets", "--scheme", "slow-start", "--reps", "1", "--out", place, "--resume"]);
+    std::fs::write(out.join("manifest.json"), manifest.replace(&kernel, "\"kernel\": \"0.0.1\"")).unwrap();
+    let (refused, stderr) = output(resume());
+    assert_eq!(refused.status.code(), Some(2), "{stderr}");
+    assert!(stderr.contains(&format!("its kernel was 0.0.1, now it is {}", release.trim())), "{stderr}");
+    std::fs::write(out.join("manifest.json"), manifest).unwrap();
+    let (resumed, stderr) = output(resume());
+    assert!(resumed.status.success() && stderr.contains("1 of 1 runs are taken over"), "{stderr}");
     let page = std::fs::read_to_string(out.join("report.html")).unwrap();
     assert!(!page.contains("flowstart trace --cell"), "a replay would be another run");
     let mut trace = Command::new(cargo_bin("flowstart"));
@@ -69,9 +95,60 @@ fn results_between_sockets_are_resumed_and_shown_and_not_simulated_again() {
 }
 
 #[test]
+fn others_are_established_flows_of_the_kernels_tcp_and_the_harm_to_them_is_told() {
+    if namespaces::are_missing() {
+        return;
+    }
+    for more in [["--transport", "quic", "slow-start"], ["--transport", "model-tcp:receive_window=auto", "stack"]] {
+        let mut command = Command::new(cargo_bin("flowstart"));
+        command.args(["compare", "--link", "rate=10mbit,rtt=20ms,buffer=1bdp", "--size", "1MB", "--json"]);
+        command.args(["--competitor", "bulk:reno,count=2", "--world", "sockets", "--reps", "1"]);
+        command.args(&more[..2]).args(["--scheme", more[2]]);
+        let (told, stderr) = output(command);
+        assert!(told.status.success(), "{stderr}");
+        let summary: Value = serde_json::from_slice(&told.stdout).unwrap();
+        let cell = &summary["cells"][0];
+        let mean = |metric: &Value| metric["mean"].as_f64().unwrap_or_else(|| panic!("{metric} in {cell}"));
+        // Alone it would take 0.9 s, and others never leave it more than half for long.
+        assert!(mean(&cell["metrics"]["fct_ms"]) > 1000.0, "{cell}");
+        let share = mean(&cell["metrics"]["share"]);
+        assert!((0.1..0.95).contains(&share), "{share}");
+        // Their queue was there before.
+        assert!(mean(&cell["metrics"]["max_queue_delay_ms"]) > 10.0, "{cell}");
+        assert!(mean(&cell["metrics"]["utilization"]) > 0.7, "{cell}");
+        // They get less by about what the transfer takes: 8 Mbit and its headers, of some 70 Mbit in all.
+        let lost = mean(&cell["others"]["goodput_lost_mbit"]);
+        assert!((2.0..20.0).contains(&lost), "{lost} Mbit");
+        assert!(cell["others"]["dropped_packets"]["mean"].is_number(), "{cell}");
+        assert!(cell["others"]["extra_delay_ms"]["mean"].is_number(), "{cell}");
+    }
+}
+
+#[test]
+fn a_signal_during_a_transfer_leaves_no_folder() {
+    if namespaces::are_missing() {
+        return;
+    }
+    let temporary = tempfile::tempdir().unwrap();
+    let mut command = compare(&["--world", "sockets", "--scheme", "slow-start", "--reps", "1", "--size", "100MB"]);
+    let mut child = command.env("TMPDIR", temporary.path()).spawn().unwrap();
+    let is_empty = || temporary.path().read_dir().unwrap().next().is_none();
+    let began = Instant::now();
+    while is_empty() {
+        assert!(began.elapsed() < Duration::from_secs(20), "no transfer begins");
+        thread::sleep(Duration::from_millis(20));
+    }
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    assert!(!child.wait().unwrap().success());
+    assert!(is_empty(), "{:?}", temporary.path().read_dir().unwrap().collect::<Vec<_>>());
+}
+
+#[test]
 fn what_sockets_cannot_do_is_refused_before_anything_runs() {
     for (more, expected) in [
-        (["--scheme", "slow-start", "--competitor", "cubic"], "with world sockets allowed is none"),
+        (["--scheme", "slow-start", "--competitor", "cbr:rate=5mbit"], "allowed is none, or established flows of the"),
+        (["--scheme", "slow-start", "--competitor", "bulk:cubic,iw=4"], "whose only key is a count of 1 to 32"),
+        (["--scheme", "slow-start", "--competitor", "prague"], "no prague; with world sockets allowed is none, or "),
         (["--scheme", "stack", "--transport", "model-quic"], "allowed is quic, the real stack"),
         (["--scheme", "slow-start", "--transport", "model-tcp"], "there is no slow-start for TCP of Linux"),
         (["--scheme", "slow-start:connections=6", "--reps", "1"], "allowed is one connection"),
@@ -122,6 +199,11 @@ fn the_kernels_tcp_is_held_to_a_receive_window() {
     // 16 windows, one in each RTT, and the handshake.
     let fct = |place: usize| summary["cells"][place]["metrics"]["fct_ms"]["median"].as_f64().unwrap();
     assert!((fct(1) / fct(0) - 1.0).abs() < 0.15, "{} ms, {} ms expected", fct(1), fct(0));
+    // The kernel keeps what startup did to itself.
+    let real = &summary["cells"][1];
+    assert!(real["metrics"]["overshoot_bytes"]["mean"].is_null() && real["metrics"]["exit_ms"]["mean"].is_null());
+    assert_eq!(real["exit_reasons"], serde_json::json!({}));
+    assert!(real["metrics"]["share"]["mean"].as_f64().unwrap() > 0.99);
 }
 
 #[test]

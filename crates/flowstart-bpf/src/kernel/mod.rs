@@ -7,12 +7,14 @@ use std::path::PathBuf;
 
 pub use self::events::{Event, EventKind, follow};
 pub use self::hints::{give_hints, remove_hints};
+pub use self::in_force::{InForce, in_force};
 pub use self::load::{Continuation, load};
 pub use self::status::{Counts, Status, Statuses, status};
 pub use self::unload::{Unloaded, unload};
 
 mod events;
 mod hints;
+mod in_force;
 mod load;
 mod lock;
 mod permission;

@@ -65,6 +65,11 @@ pub(super) fn expires(value: &[u8]) -> Option<u64> {
     (0..4).map(|_| fields.wide()).last().flatten()
 }
 
+/// Rate and RTT of a `struct hint`.
+pub(super) fn known(value: &[u8]) -> Option<&[u8]> {
+    value.get(..16)
+}
+
 /// `enum control`.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Control {

@@ -12,7 +12,7 @@ use crate::results::felt::felt;
 use crate::results::harm::HarmIn;
 use crate::results::summary::Summary;
 use crate::spec::application::Felt;
-use crate::study::plan::{AXES, Axis, Cell, Plan};
+use crate::study::plan::{AXES, Axis, Cell, Plan, WORLDS};
 
 mod agreement;
 mod harm;
@@ -20,7 +20,7 @@ mod known;
 mod standing;
 mod words;
 
-pub(super) use agreement::agreement;
+pub(super) use agreement::agreements;
 use harm::{best_for_people, felt_by_people};
 use known::known;
 use standing::Standing;
@@ -32,19 +32,49 @@ const EQUAL: f64 = 1.01;
 /// in percent: of 50 comparisons and of 5, as [`flowstart_statistics::simultaneous_ratios`] was measured.
 const COVERAGE: [(usize, [u32; 2]); 3] = [(5, [81, 91]), (10, [85, 92]), (20, [91, 93])];
 
-/// The answer: a sentence about the best value of the compared axis; whether it depends on the transport; then notes
-/// about the others, costs and counts.
+/// The answer: a sentence about the best value of the compared axis; whether it depends on the world and on the
+/// transport; then notes about the others, costs and counts.
 pub fn answer(plan: &Plan, summary: &Summary) -> Vec<String> {
     let mut sentences = without_agreement(plan, summary);
     let place = sentences.len().min(1);
-    if let Some(sentence) = agreement(plan, summary) {
-        sentences.insert(place, sentence);
+    sentences.splice(place..place, agreements(plan, summary));
+    sentences
+}
+
+/// The answer without the sentences about worlds and transports. A mean over worlds would be of neither: unless they
+/// are what is compared, it is that of the first one.
+pub(super) fn without_agreement(plan: &Plan, summary: &Summary) -> Vec<String> {
+    let is_of_worlds = plan.compared().is_some_and(|axis| axis.name() == WORLDS);
+    let mut sentences = match &plan.worlds[..] {
+        [first, _, ..] if !is_of_worlds => {
+            let (plan, summary) = in_first_world(plan, summary);
+            let mut sentences = of_world(&plan, &summary);
+            if let Some(headline) = sentences.first_mut() {
+                headline.insert_str(0, &format!("{}: ", first.place()));
+            }
+            sentences
+        }
+        _ => of_world(plan, summary),
+    };
+    let failed: usize = summary.cells.iter().map(|cell| cell.failed).sum();
+    match failed {
+        0 => {}
+        1 => sentences.push("1 transfer did not finish and is counted as failed.".to_owned()),
+        _ => sentences.push(format!("{failed} transfers did not finish and are counted as failed.")),
     }
     sentences
 }
 
-/// The answer without the sentence about transports.
-pub(super) fn without_agreement(plan: &Plan, summary: &Summary) -> Vec<String> {
+/// The part of an experiment that ran in its first world.
+fn in_first_world(plan: &Plan, summary: &Summary) -> (Plan, Summary) {
+    let cells = plan.cells().into_iter().filter(|cell| cell.world == 0);
+    let cells = cells.map(|cell| summary.cells[cell.index].clone()).collect();
+    let first = Plan { worlds: plan.worlds[..1].to_vec(), ..plan.clone() };
+    (first, Summary { cells, ..summary.clone() })
+}
+
+/// The answer of one world, or about several.
+fn of_world(plan: &Plan, summary: &Summary) -> Vec<String> {
     let mut sentences: Vec<String> = web::answer(summary).into_iter().chain(rtt::answer(plan, summary)).collect();
     if let Some(axis) = plan.compared() {
         sentences.extend(compared(plan, summary, axis));
@@ -52,12 +82,6 @@ pub(super) fn without_agreement(plan: &Plan, summary: &Summary) -> Vec<String> {
         && sentences.is_empty()
     {
         sentences.extend(alone(plan, cell));
-    }
-    let failed: usize = summary.cells.iter().map(|cell| cell.failed).sum();
-    match failed {
-        0 => {}
-        1 => sentences.push("1 transfer did not finish and is counted as failed.".to_owned()),
-        _ => sentences.push(format!("{failed} transfers did not finish and are counted as failed.")),
     }
     sentences
 }

@@ -167,7 +167,7 @@ pub fn build(
     Ok(report::Report {
         title: if texts.title.is_empty() { title(plan) } else { texts.title.clone() },
         answer: answer::without_agreement(plan, summary),
-        transports: answer::agreement(plan, summary),
+        agreements: answer::agreements(plan, summary),
         question: Some(texts.question.clone()).filter(|text| !text.is_empty()),
         analysis: Some(texts.analysis.clone()).filter(|text| !text.is_empty()),
         links: plan.links.iter().map(|link| link_input(plan, link)).collect(),

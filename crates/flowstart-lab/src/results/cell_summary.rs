@@ -102,7 +102,7 @@ pub struct CellSummary {
     pub ideal_fct_ms: f64,
     /// Metrics by name.
     pub metrics: BTreeMap<&'static str, Metric>,
-    /// Number of startups that ended for each reason.
+    /// Number of startups that ended for each reason; those of which it is not known are left out.
     pub exit_reasons: BTreeMap<String, usize>,
     /// Harm to others, absent without others.
     pub others: Option<Others>,

@@ -166,7 +166,7 @@ fn fingerprint<'a>(row: &Row, metrics: impl Iterator<Item = &'a Metric>) -> Vec<
     use super::metric::Value;
     let print = |metric: &Metric| match metric.value(row) {
         Value::Text(text) => text.map_or(0, name_hash),
-        Value::Count(count) => count,
+        Value::Count(count) => count.unwrap_or(u64::MAX),
         // No number has this pattern of bits.
         Value::Number(number) => number.map_or(u64::MAX, f64::to_bits),
     };

@@ -135,7 +135,7 @@ fn array(column: &Metric, rows: &[Row]) -> (DataType, ArrayRef) {
             (DataType::Utf8, Arc::new(texts.collect::<StringArray>()))
         }
         Value::Count(_) => {
-            let counts = values.map(|value| if let Value::Count(count) = value { Some(count) } else { None });
+            let counts = values.map(|value| if let Value::Count(count) = value { count } else { None });
             (DataType::UInt64, Arc::new(counts.collect::<UInt64Array>()))
         }
         Value::Number(_) => {

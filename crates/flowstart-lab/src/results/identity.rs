@@ -34,6 +34,9 @@ pub struct Identity {
     pub build: String,
     /// The user's text and its meaning, by name.
     pub parts: BTreeMap<String, Part>,
+    /// What else determines rows that are not simulated, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub conditions: BTreeMap<String, String>,
 }
 
 /// A part of an experiment.
@@ -65,19 +68,30 @@ impl Identity {
     /// The identity of a plan with this program.
     pub fn of(plan: &Plan) -> Self {
         let axes = AXES.iter().map(|axis| (axis.name(), Part::new(written(plan, axis), &axis.meaning(plan))));
-        let Plan { flows, seed, hint, .. } = plan;
+        let Plan { flows, seed, hint, conditions, .. } = plan;
         let others = [
             ("flows", Part::new(flows.to_string(), &format!("{flows:?}"))),
             ("seed", Part::new(seed.to_string(), &format!("{seed:?}"))),
             ("hint", Part::new(hint.to_string(), &format!("{hint:?}"))),
         ];
         let parts = axes.chain(others).map(|(name, part)| (name.to_owned(), part)).collect();
-        Self { program: env!("CARGO_PKG_VERSION").to_owned(), build: build().to_owned(), parts }
+        let (program, build) = (env!("CARGO_PKG_VERSION").to_owned(), build().to_owned());
+        Self { program, build, parts, conditions: conditions.clone() }
     }
 
     /// The difference between `self`, which is on disk, and `now`.
     pub fn differences(&self, now: &Self) -> Vec<String> {
-        self.other_program(now).into_iter().chain(self.other_parts(now)).collect()
+        self.other_program(now).into_iter().chain(self.other_parts(now)).chain(self.other_conditions(now)).collect()
+    }
+
+    /// The differences of the machine, for rows that are not simulated.
+    fn other_conditions(&self, now: &Self) -> Vec<String> {
+        let names: BTreeSet<&String> = self.conditions.keys().chain(now.conditions.keys()).collect();
+        let difference = |name: &String| {
+            let [then, now] = [self, now].map(|one| one.conditions.get(name).map_or("unknown", String::as_str));
+            (then != now).then(|| format!("its {name} was {}, now it is {}", short(then), short(now)))
+        };
+        names.into_iter().filter_map(difference).collect()
     }
 
     /// The difference of the program, if any.

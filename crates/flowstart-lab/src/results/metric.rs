@@ -8,7 +8,7 @@ pub enum Value<'a> {
     /// A name.
     Text(Option<&'a str>),
     /// A count.
-    Count(u64),
+    Count(Option<u64>),
     /// A number.
     Number(Option<f64>),
 }
@@ -143,6 +143,12 @@ impl Field for Option<String> {
 }
 
 impl Field for u64 {
+    fn value(&self) -> Value<'_> {
+        Value::Count(Some(*self))
+    }
+}
+
+impl Field for Option<u64> {
     fn value(&self) -> Value<'_> {
         Value::Count(*self)
     }

@@ -2,7 +2,7 @@
 //!
 //! A declaration is `name: type, unit, join, where = value`, with its meaning above it:
 //!
-//! - `u64` is a count. What may be undefined is an `Option`.
+//! - `u64` is a count. What may be undefined or unknown is an `Option`.
 //! - The join combines the rows of a repetition's flows, if a repetition has one row.
 //! - `Summary` metrics have means and intervals in `summary.json`; `Rows` metrics are only in the rows.
 //! - The value comes from `flow`, a measured flow with values that are computed once for several metrics.
@@ -20,10 +20,11 @@ use super::metric::{Field, Group, Shown, Unit, Value};
 use crate::run::call::CallOutcome;
 use crate::run::harm::Harm;
 use crate::run::media::MediaOutcome;
-use crate::run::outcome::WebOutcome;
-use crate::run::outcome::{Failure, FlowOutcome};
+use crate::run::outcome::{Failure, FlowOutcome, Known, WebOutcome};
 use crate::study::plan::{Cell, Plan};
 
+/// The exit reason of transfers that ended in startup.
+pub(crate) const NO_EXIT: &str = "transfer-ended";
 /// The possible values of a row's status.
 pub const STATUS: [&str; 3] = ["ok", "time-limit", "stalled"];
 
@@ -57,7 +58,7 @@ impl Metric {
     pub fn number(&self, row: &Row) -> Option<f64> {
         match self.value(row) {
             Value::Text(_) => None,
-            Value::Count(count) => Some(count as f64),
+            Value::Count(count) => count.map(|count| count as f64),
             Value::Number(number) => number,
         }
     }
@@ -75,6 +76,7 @@ struct Measured<'a> {
     rep: u32,
     outcome: &'a FlowOutcome,
     record: &'a FlowRecord,
+    known: Known,
     size: f64,
     bdp: u64,
     others: Option<Harm>,
@@ -95,6 +97,7 @@ impl<'a> Measured<'a> {
             rep,
             outcome,
             record,
+            known: outcome.known,
             size: outcome.size.get() as f64,
             bdp: plan.links[cell.link].bdp().get(),
             others: outcome.others,
@@ -165,6 +168,11 @@ fn absent<T: Default>(_: &[Row], _: impl Fn(&Row) -> &T) -> T {
 
 fn sum(rows: &[Row], of: impl Fn(&Row) -> &u64) -> u64 {
     rows.iter().map(of).sum()
+}
+
+/// The sum, if all flows have it.
+fn known_sum(rows: &[Row], of: impl Fn(&Row) -> &Option<u64>) -> Option<u64> {
+    rows.iter().map(|row| *of(row)).sum()
 }
 
 /// The mean over the flows that have it.
@@ -269,7 +277,8 @@ metrics! { flow:
         /// Packets that the sender declared lost.
         declared_lost_packets: u64, Packets, sum, Summary = flow.record.declared_lost;
         /// Packets that were declared lost but arrived.
-        spurious_packets: u64, Packets, sum, Summary = flow.record.spurious;
+        spurious_packets: Option<u64>, Packets, known_sum, Summary =
+            flow.known.spurious.then_some(flow.record.spurious);
         /// Payload bytes sent again.
         retransmitted_bytes: u64, Bytes, sum, Summary = flow.record.retransmitted;
         /// Payload bytes sent again over payload bytes.
@@ -295,11 +304,13 @@ metrics! { flow:
             exit.map(|exit| exit.cwnd.get() as f64 / flow.bdp as f64)
         };
         /// Most bytes in flight during startup beyond the bandwidth-delay product.
-        overshoot_bytes: u64, Bytes, sum, Summary = flow.record.startup_in_flight.get().saturating_sub(flow.bdp);
+        overshoot_bytes: Option<u64>, Bytes, known_sum, Summary =
+            flow.known.startup.then(|| flow.record.startup_in_flight.get().saturating_sub(flow.bdp));
         /// Reductions of the congestion window.
-        window_cuts: u64, Count, sum, Rows = flow.record.window_cuts;
+        window_cuts: Option<u64>, Count, known_sum, Rows =
+            flow.known.window_cuts.then_some(flow.record.window_cuts);
         /// Retransmission timeouts.
-        timeouts: u64, Count, sum, Rows = flow.record.timeouts;
+        timeouts: Option<u64>, Count, known_sum, Rows = flow.known.timeouts.then_some(flow.record.timeouts);
         /// When the first packet of the flow was dropped, from its start.
         first_drop_ms: Option<f64>, Milliseconds, absent, Rows =
             flow.record.first_drop.map(|time| flow.since_start(time));
@@ -451,6 +462,12 @@ impl Row {
     pub fn failed(&self) -> bool {
         self.status != STATUS[0]
     }
+
+    /// Why startup ended; `None` where nobody told whether it did.
+    pub fn exit(&self) -> Option<&str> {
+        // What nobody saw of startup has no overshoot.
+        self.exit_reason.as_deref().or_else(|| self.overshoot_bytes.map(|_| NO_EXIT))
+    }
 }
 
 #[cfg(test)]
@@ -482,6 +499,8 @@ mod tests {
             size_bytes,
             retransmitted_bytes,
             dropped_packets: 2,
+            timeouts: Some(1),
+            window_cuts: (flow == 3).then_some(1),
             share: Some(0.5),
             exit_reason: Some("loss".into()),
             ideal_fct_ms: 10.0,
@@ -497,6 +516,9 @@ mod tests {
             retransmitted_bytes: 600,
             inflation: 0.1,
             dropped_packets: 6,
+            // Where that of one flow is unknown, so is the sum.
+            timeouts: Some(3),
+            window_cuts: None,
             share: Some(0.5),
             ideal_fct_ms: 10.0,
             ..Row::default()

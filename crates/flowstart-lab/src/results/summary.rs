@@ -23,8 +23,6 @@ use flowstart_statistics::{LEVEL, Metric, RESAMPLES, RUNS_FOR_P99, bca_mean, mea
 
 /// Version of the format of `summary.json`.
 pub const SCHEMA: u32 = 1;
-/// The exit reason of transfers that ended in startup.
-pub(crate) const NO_EXIT: &str = "transfer-ended";
 
 /// All cells.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -103,9 +101,8 @@ fn summarize_cell(plan: &Plan, cell: &Cell, rows: &[&Row]) -> CellSummary {
         .map(|one| (one.name, metric(rows, |row| one.number(row), seed ^ name_hash(one.name))))
         .collect();
     let mut exit_reasons = BTreeMap::new();
-    for row in rows.iter().filter(|row| !row.failed()) {
-        let reason = row.exit_reason.clone().unwrap_or_else(|| NO_EXIT.into());
-        *exit_reasons.entry(reason).or_insert(0) += 1;
+    for reason in rows.iter().filter(|row| !row.failed()).filter_map(|row| row.exit()) {
+        *exit_reasons.entry(reason.to_owned()).or_insert(0) += 1;
     }
     let has_others = *plan.competitors[cell.competitor].on(cell.transport) != Competitor::None;
     let others = has_others.then(|| Others {

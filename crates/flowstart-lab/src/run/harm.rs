@@ -7,7 +7,7 @@ use flowstart_sim::world::World;
 use super::warm_up::Warm;
 
 /// Harm to others counts until this long after the newcomers' end.
-pub(super) const AFTERMATH: Duration = Duration::from_millis(5_000);
+pub const AFTERMATH: Duration = Duration::from_millis(5_000);
 
 /// The difference from the same world without the newcomer, from its start until 5 s after its end: others need time to
 /// regain the capacity that the newcomer used.
@@ -24,13 +24,54 @@ pub struct Harm {
     pub extra_fct_ms: Option<f64>,
 }
 
+/// What the others got in a time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Service {
+    /// Payload that they received, in bytes.
+    pub delivered: u64,
+    /// Packets that they lost.
+    pub dropped: u64,
+    /// Packets of theirs that left the bottleneck's queue.
+    pub packets: u64,
+    /// Sum of the times that these waited in it, in nanoseconds.
+    pub waited_nanos: u64,
+}
+
+impl Service {
+    /// What was added since `before`.
+    #[must_use]
+    pub fn since(&self, before: &Self) -> Self {
+        Self {
+            delivered: self.delivered - before.delivered,
+            dropped: self.dropped - before.dropped,
+            packets: self.packets - before.packets,
+            waited_nanos: self.waited_nanos - before.waited_nanos,
+        }
+    }
+
+    /// Mean time that a packet waited, in milliseconds.
+    fn mean_wait(&self) -> Option<f64> {
+        (self.packets > 0).then(|| self.waited_nanos as f64 / self.packets as f64 / 1e6)
+    }
+}
+
+impl Harm {
+    /// The harm to others who get the one with newcomers and the other without them, in the same time; the times of
+    /// their transfers are not considered.
+    pub(super) fn between(with: &Service, without: &Service) -> Self {
+        Self {
+            goodput_lost_mbit: (without.delivered as f64 - with.delivered as f64) * 8.0 / 1e6,
+            dropped_packets: with.dropped as f64 - without.dropped as f64,
+            extra_delay_ms: with.mean_wait().zip(without.mean_wait()).map(|(a, b)| a - b),
+            extra_fct_ms: None,
+        }
+    }
+}
+
 /// The service of the others so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct OthersState {
-    delivered: u64,
-    dropped: u64,
-    waited: u64,
-    packets: u64,
+    service: Service,
     /// Sum and number of the completion times. Unfinished transfers count until now.
     completion: (Duration, u32),
 }
@@ -54,11 +95,10 @@ pub(super) fn harm(warm: &Warm, with: &[Option<WithNewcomers>]) -> Vec<Option<Ha
     for (index, WithNewcomers { end, others: with }) in order {
         world.run_until(*end);
         let without = others_state(&mut world, &[]);
+        let since = |state: &OthersState| state.service.since(&before.service);
         harms[index] = Some(Harm {
-            goodput_lost_mbit: (without.delivered as f64 - with.delivered as f64) * 8.0 / 1e6,
-            dropped_packets: with.dropped as f64 - without.dropped as f64,
-            extra_delay_ms: with.mean_wait(&before).zip(without.mean_wait(&before)).map(|(a, b)| a - b),
             extra_fct_ms: with.mean_fct().zip(without.mean_fct()).filter(|_| warm.others_end).map(|(a, b)| a - b),
+            ..Harm::between(&since(with), &since(&without))
         });
     }
     harms
@@ -67,18 +107,12 @@ pub(super) fn harm(warm: &Warm, with: &[Option<WithNewcomers>]) -> Vec<Option<Ha
 impl OthersState {
     /// Adds the activity of a flow until `now`.
     fn add(&mut self, record: &FlowRecord, now: Timestamp) {
-        self.delivered += record.delivered;
-        self.dropped += record.dropped;
+        self.service.delivered += record.delivered;
+        self.service.dropped += record.dropped;
         if let Some(started) = record.started {
             self.completion.0 += record.completed.unwrap_or(now).since(started);
             self.completion.1 += 1;
         }
-    }
-
-    /// Mean time that a packet waited since `before`, in milliseconds.
-    fn mean_wait(&self, before: &Self) -> Option<f64> {
-        let packets = self.packets - before.packets;
-        (packets > 0).then(|| (self.waited - before.waited) as f64 / packets as f64 / 1e6)
     }
 
     /// Mean completion time of the transfers, in milliseconds.
@@ -102,8 +136,8 @@ pub(super) fn others_state(world: &mut World, newcomers: &[u32]) -> OthersState 
         if let Some(monitor) = &mut world.network.monitor {
             // The link counts by place, for all flows that have used it.
             let at_link = monitor.flow(flow);
-            state.waited += at_link.waited_nanos;
-            state.packets += at_link.packets;
+            state.service.waited_nanos += at_link.waited_nanos;
+            state.service.packets += at_link.packets;
         }
     }
     state

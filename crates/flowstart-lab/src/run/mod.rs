@@ -4,7 +4,7 @@
 //! |---|---|
 //! | every cell of a setting, or a replay of one cell | [`repetition`] |
 //! | hosts, routers and elements of a link | `place.rs` |
-//! | the competitor establishes itself | [`warm_up`] |
+//! | the competitor establishes itself | [`warm_up`], [`epochs`] |
 //! | knowledge of Sensing | `knowledge.rs` |
 //! | newcomers: their transfers, until they are complete | [`newcomers`] |
 //! | proxies that split their connections | `proxy.rs` |
@@ -19,6 +19,7 @@
 #[cfg(test)]
 mod applications_tests;
 pub mod call;
+pub mod epochs;
 pub mod harm;
 pub mod knowledge;
 pub mod media;

@@ -14,7 +14,7 @@ use flowstart_sim::world::{Stopped, World};
 
 use super::knowledge::knowledge;
 use super::oracle;
-use super::outcome::{Failure, FlowOutcome};
+use super::outcome::{Failure, FlowOutcome, Known};
 use super::place::{connect, equip, place_cheats};
 use super::proxy::{add_server, gateway};
 use super::warm_up::Warm;
@@ -285,6 +285,7 @@ pub fn outcomes(plan: &Plan, cell: &Cell, finished: &mut Finished) -> Vec<FlowOu
             media: None,
             call: None,
             connections: connections.len() as u32,
+            known: Known::ALL,
             record,
         });
     }

@@ -21,6 +21,8 @@ pub struct FlowOutcome {
     pub rtt: Duration,
     /// Its counts.
     pub record: FlowRecord,
+    /// Which of them are known; the others are not what stands there.
+    pub known: Known,
     /// Its share of the wire bytes at the bottleneck while it was active.
     pub share: Option<f64>,
     /// Longest waiting time at the bottleneck of any flow's packet.
@@ -43,6 +45,24 @@ pub struct FlowOutcome {
     pub connections: u32,
     /// The quality of video calls beside the newcomers.
     pub call: Option<CallOutcome>,
+}
+
+/// Which counts of a flow's record anybody told. Hosts outside the simulator keep some to themselves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Known {
+    /// Packets that were declared lost but arrived.
+    pub spurious: bool,
+    /// Reductions of the window.
+    pub window_cuts: bool,
+    /// Retransmission timeouts.
+    pub timeouts: bool,
+    /// What startup did and how it ended.
+    pub startup: bool,
+}
+
+impl Known {
+    /// All of them.
+    pub const ALL: Self = Self { spurious: true, window_cuts: true, timeouts: true, startup: true };
 }
 
 /// Why a run failed.

@@ -10,17 +10,12 @@ use flowstart_sim::traffic::Pattern;
 use flowstart_sim::traffic::arrivals::Arrivals;
 use flowstart_sim::world::World;
 
+use super::epochs::{self, Epochs, STARTS, WARM_UP_LIMIT};
 use super::knowledge::knowledge;
 use super::place::{connect_other, equip, place_in_recording, watched_hop};
 use crate::spec::competitor::Competitor;
 use crate::study::plan::{Plan, Setting};
 
-/// Epochs of the competitor (from one reduction of its window to the next) that pass before a newcomer may start.
-const WARM_UP_EPOCHS: u64 = 3;
-/// Fewest RTTs between two reductions that make an epoch; closer reductions are one long episode of loss.
-const LEAST_EPOCH_RTTS: u64 = 10;
-/// Longest warm-up: a competitor that never loses is established by then.
-const WARM_UP_LIMIT: Duration = Duration::from_millis(180_000);
 /// Warm-up of a competitor that has no epochs.
 const WARM_UP_PLAIN: Duration = Duration::from_millis(5_000);
 /// How long before the newcomers a trace begins.
@@ -69,7 +64,7 @@ pub(super) fn prepare(plan: &Plan, setting: Setting, rep: u32, tracer: Option<Tr
     let chain = Chain::new(&mut world, &hops);
     world.network.watch(chain.forward_link(upstream.iter().len() + watched_hop(link)));
     equip(&mut world, &chain, link, upstream);
-    let mut rng = Substream::new(seed, "competitor start", 0);
+    let mut rng = Substream::new(seed, STARTS, 0);
     let origin = Timestamp::ZERO + place_in_recording(link, plan.phase(rep));
     world.run_until(origin);
     let transport = &plan.transports[setting.transport];
@@ -78,13 +73,13 @@ pub(super) fn prepare(plan: &Plan, setting: Setting, rep: u32, tracer: Option<Tr
     match competitor {
         Competitor::None => approach(&mut world, origin, tracer),
         Competitor::Bulk { count, startup, avoidance } => {
-            for place in 0..*count {
+            for (place, start) in (0..*count).zip(epochs::starts(link, seed, *count)) {
                 let route = connect_other(&mut world, &chain, link, place, link.access_rate);
                 let mut config = FlowConfig::new(profile.clone(), Pattern::Bulk, route);
                 config.startup = startup.clone();
                 config.avoidance = avoidance.clone();
                 config.knowledge = knowledge(plan, transport, link);
-                config.start = origin + link.rtt.scale(rng.uniform() * f64::from(*count));
+                config.start = origin + start;
                 world.add_flow(config);
             }
             wait_for_epochs(&mut world, plan.phase(rep), tracer);
@@ -141,24 +136,16 @@ pub(super) fn prepare(plan: &Plan, setting: Setting, rep: u32, tracer: Option<Tr
 /// Runs until the first flow has completed its epochs, and then to the position `phase` in the next epoch.
 fn wait_for_epochs(world: &mut World, phase: f64, tracer: Option<Tracer<'_>>) {
     let limit = world.now() + WARM_UP_LIMIT;
-    let mut last_cut = world.now();
-    let mut cycle = Duration::ZERO;
-    let mut epochs = 0;
-    // The first reduction ends startup, and a few more may follow immediately: in an epoch the window grows.
-    while epochs <= WARM_UP_EPOCHS {
+    let mut epochs = Epochs::new(world.now());
+    while !epochs.are_enough() {
         let cuts = world.record(0).window_cuts;
         if world.run_while(limit, |world| world.record(0).window_cuts == cuts).is_err() {
             approach(world, limit.max(world.now()), tracer);
             return;
         }
         let rtt = world.window(0).map_or(Duration::ZERO, |(_, _, rtt)| rtt);
-        let since = world.now().since(last_cut);
-        last_cut = world.now();
-        if since > rtt * LEAST_EPOCH_RTTS {
-            cycle = since;
-            epochs += 1;
-        }
+        epochs.cut(world.now(), rtt);
     }
-    let start = world.now() + cycle.scale(phase);
+    let start = world.now() + epochs.until(phase);
     approach(world, start, tracer);
 }

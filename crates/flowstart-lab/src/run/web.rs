@@ -13,7 +13,7 @@ use flowstart_sim::traffic::Pattern;
 use flowstart_sim::world::World;
 use flowstart_sim::world::web::{Connection, Side, WebTraffic};
 
-use super::outcome::{FlowOutcome, WebOutcome};
+use super::outcome::{FlowOutcome, Known, WebOutcome};
 use crate::spec::link::Link;
 use crate::spec::web::Sessions;
 use crate::study::ideal::ideal_fct;
@@ -111,6 +111,7 @@ fn measured(
                 call: None,
                 connections: 1,
                 web: Some(together),
+                known: Known::ALL,
                 record: record.clone(),
             }
         })

@@ -13,9 +13,9 @@ pub struct Form {
     pub keys: &'static [Key],
 }
 
-/// A key of a spec.
+/// A key of a spec. `Of` is what is read with it, where it matters.
 #[derive(Clone, Copy, Debug)]
-pub struct Key {
+pub struct Key<Of = ()> {
     /// Its name.
     pub name: &'static str,
     /// What its values are: a rate, a time, or the words that are allowed.
@@ -26,21 +26,40 @@ pub struct Key {
     pub default: &'static str,
     /// A valid use, with the keys that it needs; empty: the form's example has one.
     pub example: &'static str,
+    /// Whether it gives something that is never between two sockets; `None`: sockets have all that it gives.
+    only_simulated: Option<fn(&Of) -> bool>,
 }
 
-impl Key {
+impl<Of> Key<Of> {
     pub(super) const fn new(
         name: &'static str,
         values: &'static str,
         meaning: &'static str,
         default: &'static str,
     ) -> Self {
-        Self { name, values, meaning, default, example: "" }
+        Self { name, values, meaning, default, example: "", only_simulated: None }
     }
 
     pub(super) const fn such_as(self, example: &'static str) -> Self {
         Self { example, ..self }
     }
+
+    /// Between two sockets there is never what the key gives, and with it this is true.
+    pub(super) const fn only_simulated(self, is_there: fn(&Of) -> bool) -> Self {
+        Self { only_simulated: Some(is_there), ..self }
+    }
+
+    /// What users are told of it.
+    pub(super) fn told(&self) -> Key {
+        let Self { name, values, meaning, default, example, .. } = *self;
+        Key { name, values, meaning, default, example, only_simulated: None }
+    }
+}
+
+/// The first of these keys by which there is something that is never between two sockets.
+pub(super) fn only_simulated<Of>(keys: &[Key<Of>], of: &Of) -> Option<&'static str> {
+    let is_there = |key: &&Key<Of>| key.only_simulated.is_some_and(|is_there| is_there(of));
+    keys.iter().find(is_there).map(|key| key.name)
 }
 
 /// The names of forms.

@@ -11,7 +11,7 @@ use super::form::Key;
 use super::{InputError, RATES, Spec};
 
 /// The keys.
-pub(super) const KEYS: &[Key] = &[
+pub(super) const KEYS: &[Key<Routers>] = &[
     Key::new("quick_start", "target, extreme, ignore, ...", "what Quick-Start routers do", "none")
         .such_as("quick_start=target"),
     Key::new("qs_thresh", "0 to 1", "share of the link that may be in use", "0.9")
@@ -24,7 +24,8 @@ pub(super) const KEYS: &[Key] = &[
     Key::new("qs_routers", "a number", "routers that take part, counted from the sender", "all")
         .such_as("quick_start=target,qs_routers=1"),
     Key::new("qs_delay", "0s to 10s", "extra time of each router for a packet with an option", "0s")
-        .such_as("quick_start=target,qs_delay=5ms"),
+        .such_as("quick_start=target,qs_delay=5ms")
+        .only_simulated(|routers| routers.config.processing > Duration::ZERO),
     Key::new("qs_flows", "a number", "flows remembered, for reports, second passes or approvals", "0, extreme: 1024")
         .such_as("quick_start=target,qs_flows=64"),
     Key::new("qs_provisional", "a time", "validity of a first pass without a second (target)", "no second pass")
@@ -32,13 +33,16 @@ pub(super) const KEYS: &[Key] = &[
     Key::new("qs_bandwidth", "a rate", "assumed bandwidth of the routers' links", "the real one")
         .such_as("quick_start=target,qs_bandwidth=5mbit"),
     Key::new("qs_upstream", "a rate", "an additional router's link in front of the path", "none")
-        .such_as("quick_start=target,qs_upstream=100mbit"),
+        .such_as("quick_start=target,qs_upstream=100mbit")
+        .only_simulated(|routers| routers.upstream.is_some()),
     Key::new("qs_hidden", "1 to 66", "the router that does not see requests: a tunnel or a switch", "none")
         .such_as("quick_start=target,qs_hidden=1"),
     Key::new("qs_receiver", "raise/STEPS", "receivers add steps to the rate that arrived", "honest")
-        .such_as("quick_start=target,qs_receiver=raise/3"),
+        .such_as("quick_start=target,qs_receiver=raise/3")
+        .only_simulated(|routers| routers.receiver_steps.is_some()),
     Key::new("qs_booster", "raise/STEPS, ttl or both", "a box that raises requests at senders", "none")
-        .such_as("quick_start=target,qs_booster=raise/2/ttl"),
+        .such_as("quick_start=target,qs_booster=raise/2/ttl")
+        .only_simulated(|routers| routers.booster.is_some()),
 ];
 
 /// What the routers of a path do.
@@ -167,18 +171,6 @@ impl Routers {
         };
         config.validate().map_err(|error| spec.refused(format_args!("quick_start: {error}")))?;
         Ok(Some(Self { config, taking_part, bandwidth, upstream, hidden, receiver_steps, booster }))
-    }
-
-    /// The first of the keys for which there is nothing between two sockets: time for options, another router's link,
-    /// or a host that cheats.
-    pub fn key_without_sockets(&self) -> Option<&'static str> {
-        let keys = [
-            ("qs_delay", self.config.processing > Duration::ZERO),
-            ("qs_upstream", self.upstream.is_some()),
-            ("qs_receiver", self.receiver_steps.is_some()),
-            ("qs_booster", self.booster.is_some()),
-        ];
-        keys.into_iter().find(|(_, is_set)| *is_set).map(|(key, _)| key)
     }
 
     /// The router in front of the link number `place` of the path, the sender's own link not counted.

@@ -42,6 +42,8 @@ macro_rules! plan {
             pub seed: u64,
             /// Whether Sensing knows the client's hint.
             pub hint: bool,
+            /// What else determines runs that are not simulated, by name: the machine's part. Whoever has it writes it.
+            pub conditions: BTreeMap<String, String>,
         }
 
         /// One combination, as places in the plan's lists.
@@ -123,9 +125,9 @@ axes!(table);
 /// The axis of links.
 const LINKS: &str = "link";
 /// The axis of worlds.
-const WORLDS: &str = "world";
+pub(crate) const WORLDS: &str = "world";
 /// The axis of transports.
-const TRANSPORTS: &str = "transport";
+pub(crate) const TRANSPORTS: &str = "transport";
 /// The axes whose values are compared only if no other axis has a choice: with several links and schemes, schemes are
 /// compared on each link.
 const COMPARED_ALONE: [&str; 3] = [WORLDS, TRANSPORTS, LINKS];

@@ -1,5 +1,6 @@
 //! Scenario files: each asks one question, as TOML.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use flowstart_core::controller::WindowValidation;
@@ -325,6 +326,7 @@ impl Scenario {
             reps: self.reps,
             seed: self.seed,
             hint: self.hint,
+            conditions: BTreeMap::new(),
         };
         web_sessions::check(&plan)?;
         oracle::check(&plan)?;

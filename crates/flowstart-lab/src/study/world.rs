@@ -41,4 +41,12 @@ impl World {
             Self::Sockets => "sockets",
         }
     }
+
+    /// Where that is, at the begin of a sentence.
+    pub fn place(self) -> &'static str {
+        match self {
+            Self::Simulator => "In the simulator",
+            Self::Sockets => "Between sockets",
+        }
+    }
 }

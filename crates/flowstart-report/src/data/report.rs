@@ -11,8 +11,9 @@ pub struct Report {
     pub title: String,
     /// The answer in sentences: the first is shown large, the others below it.
     pub answer: Vec<String>,
-    /// Whether the answer depends on the transport, where there are several. It stands right below the answer.
-    pub transports: Option<String>,
+    /// Whether the answer depends on the world and on the transport, where there are several. They stand right below
+    /// the answer.
+    pub agreements: Vec<String>,
     /// What the experiment asks, from the scenario file. Blank lines separate paragraphs.
     pub question: Option<String>,
     /// How its author reads the results, from the scenario file. Blank lines separate paragraphs.

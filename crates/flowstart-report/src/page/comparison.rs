@@ -32,7 +32,7 @@ pub fn render(report: &Report) -> Result<String, RenderError> {
         context! {
             title => or_untitled(&report.title),
             answer => sentences(&report.answer),
-            transports => sentences(report.transports.as_slice()),
+            agreements => sentences(&report.agreements),
             forest => embedded(chart::forest(&report.cells))?,
             question => paragraphs(report.question.as_deref()),
             analysis => paragraphs(report.analysis.as_deref()),

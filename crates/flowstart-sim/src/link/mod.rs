@@ -296,7 +296,7 @@ impl Link {
             arrival = self.put_on_wire(now, packet.handle);
         }
         let QueuedPacket { handle, size, flow, ecn, .. } = packet;
-        let departure = Departure { handle, size, flow, ecn, lost };
+        let departure = Departure { handle, size, flow, ecn, lost, waited: self.waited };
         let service = self.start_next(now);
         (Some(departure), Wanted { service, arrival })
     }
@@ -322,12 +322,6 @@ impl Link {
         // A policed packet never comes with others: it did not reach the queue.
         let cause = if std::mem::take(&mut self.policed) { Loss::Policer } else { Loss::Queue };
         Some((packet, cause))
-    }
-
-    /// Waiting time of the packet in service before its transmission.
-    #[inline]
-    pub fn waited(&self) -> Duration {
-        self.waited
     }
 
     /// Starts the next waiting packet; returns the time when it will have left.
@@ -362,6 +356,8 @@ pub struct Departure {
     pub ecn: EcnCodepoint,
     /// Whether the wire loses it.
     pub lost: bool,
+    /// Its waiting time before its transmission.
+    pub waited: Duration,
 }
 
 #[cfg(test)]

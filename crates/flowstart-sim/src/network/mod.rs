@@ -382,7 +382,6 @@ impl Network {
     /// A transmitter has finished a packet.
     pub(crate) fn service_finished(&mut self, link: u32) {
         let now = self.engine.now();
-        let waited = self.links[link as usize].waited();
         let (departure, wanted) = self.links[link as usize].finish_service(now);
         let Some(departure) = departure else { return };
         self.schedule(link, wanted);
@@ -393,7 +392,7 @@ impl Network {
         {
             self.packets.prefetch(next);
         }
-        let Departure { flow, size, .. } = departure;
+        let Departure { flow, size, waited, .. } = departure;
         // Only a mark is written back: reading the packet costs more than everything else here.
         if departure.ecn == EcnCodepoint::Ce {
             let before = std::mem::replace(&mut self.packets.get(departure.handle).ecn, EcnCodepoint::Ce);

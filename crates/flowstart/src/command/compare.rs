@@ -10,7 +10,7 @@ use flowstart_lab::study::scenario::{Scenario, default_reps, default_seed};
 use flowstart_lab::study::world::SIMULATOR;
 
 use crate::command::axes::Axes;
-use crate::command::run::{Results, Sampling, mixed, perform};
+use crate::command::run::{Results, Sampling, mixed, note_machine, perform};
 use crate::failure::Failure;
 
 /// How flows behave and how often they run; shared with `trace`.
@@ -80,6 +80,7 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
     // A machine's own noise takes the place of what stands for it, also in the simulator beside it.
     scenario.noise &= scenario.world.iter().all(|world| names::is_same(world.trim(), SIMULATOR));
     let mut study = Study::new(scenario, Path::new("."))?;
+    note_machine(&mut study)?;
     arguments.results.check_folder(&study.plan)?;
     study.notes = mixed(&study.scenario, &study.plan, "give --avoidance to choose");
     perform(&study, &arguments.results)

@@ -146,6 +146,7 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
         }
         Failure::field(&file, text, &error)
     })?;
+    note_machine(&mut study)?;
     arguments.results.check_folder(&study.plan)?;
     study.notes = mixed(&study.scenario, &study.plan, "set avoidance in the scenario to choose");
     perform(&study, &arguments.results)
@@ -236,10 +237,22 @@ impl Sink for Written<'_> {
     }
 }
 
+/// Refuses what this machine cannot run between sockets, before anything runs, and notes what of it determines rows.
+#[cfg(target_os = "linux")]
+pub(crate) fn note_machine(study: &mut Study) -> Result<(), Failure> {
+    Sockets::check(&study.plan).map_err(Failure::Input)?;
+    study.plan.conditions = Sockets::conditions(&study.plan).map_err(Failure::Input)?;
+    Ok(())
+}
+
+/// There are no runs between sockets.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn note_machine(_: &mut Study) -> Result<(), Failure> {
+    Ok(())
+}
+
 /// Performs a study, writes its folder and shows the result.
 pub(crate) fn perform(study: &Study, results: &Results) -> Result<ExitCode, Failure> {
-    #[cfg(target_os = "linux")]
-    Sockets::check(&study.plan).map_err(Failure::Input)?;
     let table = OnceLock::new();
     let published =
         |plan: &Plan, rows: &[Row]| table.get_or_init(|| published_table(&study.scenario, plan, rows)).clone();

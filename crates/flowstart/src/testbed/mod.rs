@@ -1,23 +1,35 @@
 //! Transfers between sockets: a server and a client in two network namespaces, joined by the cell's link.
 //!
 //! Every transfer has namespaces, a link, a server and a client of its own, so nothing of one reaches the next. All of
-//! them live in this process and end with it. Only a folder for the server's log stays, below the system's temporary
-//! folder, if a signal ends the process during a transfer.
+//! them live in this process and end with it.
 
+mod others;
 mod quic;
+pub(crate) mod scratch;
 mod tcp;
+mod tcp_info;
 
+use std::cell::OnceCell;
+use std::collections::BTreeMap;
+use std::fs;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::Instant;
 
 use flowstart_core::time::Duration;
 use flowstart_emu::dumbbell::Dumbbell;
 use flowstart_emu::router;
-use flowstart_lab::run::outcome::Failure;
+use flowstart_emu::watch::{self, Counts, Watch};
+use flowstart_lab::run::harm::{AFTERMATH, Service};
+use flowstart_lab::run::outcome::{Failure, Known};
 use flowstart_lab::run::testbed::{Testbed, Transferred};
 use flowstart_lab::spec::aqm::Aqm;
 use flowstart_lab::spec::link::Link;
-use flowstart_lab::study::plan::{Cell, Plan};
+use flowstart_lab::study::plan::{Cell, Plan, Setting};
 use flowstart_sim::observe::record::FlowRecord;
+
+use self::others::Others;
+use crate::quic::std_time;
 
 /// Runs transfers between sockets of this machine.
 #[derive(Debug, Default)]
@@ -32,6 +44,8 @@ impl Sockets {
         let is_of_kernel = |cell: &Cell| !plan.is_simulated(cell) && plan.transport_of(cell).stack.is_none();
         let cells = plan.cells();
         cells.iter().filter(|cell| is_of_kernel(cell)).try_for_each(|cell| tcp::check(plan, cell))?;
+        let between_sockets = cells.iter().filter(|cell| !plan.is_simulated(cell));
+        between_sockets.map(Cell::setting).try_for_each(|setting| others::check(plan, setting))?;
         // Before anything is simulated for nothing.
         match cells.iter().find(|cell| !plan.is_simulated(cell)) {
             Some(cell) => {
@@ -42,28 +56,117 @@ impl Sockets {
         }
     }
 
+    /// What of this machine determines the rows of a plan, by name; nothing if all of them are simulated.
+    pub(crate) fn conditions(plan: &Plan) -> Result<BTreeMap<String, String>, String> {
+        let cells = plan.cells();
+        let between_sockets: Vec<&Cell> = cells.iter().filter(|cell| !plan.is_simulated(cell)).collect();
+        if between_sockets.is_empty() {
+            return Ok(BTreeMap::new());
+        }
+        let file = "/proc/sys/kernel/osrelease";
+        let release = fs::read_to_string(file).map_err(|error| format!("{file}: {error}"))?;
+        let mut conditions = BTreeMap::from([("kernel".to_owned(), release.trim().to_owned())]);
+        for cell in between_sockets.iter().filter(|cell| plan.transport_of(cell).stack.is_none()) {
+            conditions.extend(tcp::in_force(&plan.schemes[cell.scheme].text)?);
+        }
+        Ok(conditions)
+    }
+
     /// The longest time by which this host was late to send a packet; `None`: nothing ran here.
     pub(crate) fn latest(&self) -> Option<Duration> {
         Some(Duration::from_nanos(self.latest.load(Ordering::Relaxed))).filter(|latest| *latest > Duration::ZERO)
     }
 }
 
-/// What both ends saw, and why the transfer is not complete.
-type Seen = (FlowRecord, Option<Failure>);
+/// What both ends saw.
+struct Seen {
+    record: FlowRecord,
+    known: Known,
+    /// Why the transfer is not complete.
+    failure: Option<Failure>,
+}
+
+/// What the others have got so far.
+fn service(others: &Others, counts: &mut Counts) -> Service {
+    let at_link = counts.monitor.flow(watch::OTHERS);
+    let (packets, waited_nanos) = (at_link.packets, at_link.waited_nanos);
+    Service { delivered: others.delivered(), dropped: counts.dropped[watch::OTHERS as usize], packets, waited_nanos }
+}
+
+/// What they get until this time.
+fn service_until(time: Instant, others: &Others, watch: &Watch) -> Service {
+    thread::sleep(time.saturating_duration_since(Instant::now()));
+    service(others, &mut watch.counts())
+}
+
+impl Sockets {
+    /// The dumbbell of a setting in a repetition.
+    fn dumbbell(plan: &Plan, setting: Setting, rep: u32) -> Result<Dumbbell, String> {
+        let seed = plan.run_seed(rep);
+        let path = path(&plan.links[setting.link].in_run(seed), &plan.aqms[setting.aqm].value, false, seed);
+        Dumbbell::new(&path).map_err(words)
+    }
+
+    /// Ends it.
+    fn end(&self, dumbbell: Dumbbell) -> Result<(), String> {
+        let told = dumbbell.end().map_err(words)?;
+        self.latest.fetch_max(told.latest.as_nanos(), Ordering::Relaxed);
+        Ok(())
+    }
+}
 
 impl Testbed for Sockets {
     fn transfer(&self, plan: &Plan, cell: &Cell, rep: u32) -> Result<Transferred, String> {
-        let seed = plan.run_seed(rep);
-        let path = path(&plan.links[cell.link].in_run(seed), &plan.aqms[cell.aqm].value, false, seed);
-        let dumbbell = Dumbbell::new(&path).map_err(words)?;
-        let (mut record, failure) = match plan.transport_of(cell).stack {
-            Some(_) => quic::transfer(plan, cell, &dumbbell)?,
-            None => tcp::transfer(plan, cell, &dumbbell)?,
-        };
-        let told = dumbbell.end().map_err(words)?;
-        self.latest.fetch_max(told.latest.as_nanos(), Ordering::Relaxed);
-        record.dropped = [&told.down, &told.up].iter().map(|way| way.link.dropped + way.link.lost).sum();
-        Ok(Transferred { record, max_queue_delay: Some(told.down.link.max_delay), failure })
+        let dumbbell = Self::dumbbell(plan, cell.setting(), rep)?;
+        let watch = &dumbbell.watch;
+        let transferred = others::beside(plan, cell.setting(), rep, &dumbbell, |others| {
+            watch.restart();
+            let (began, mut before) = (Instant::now(), watch.counts());
+            let completed = OnceCell::new();
+            let complete = || drop(completed.set((Instant::now(), watch.counts())));
+            let Seen { mut record, known, failure } = match plan.transport_of(cell).stack {
+                Some(_) => quic::transfer(plan, cell, &dumbbell, &complete)?,
+                None => tcp::transfer(plan, cell, &dumbbell, &complete)?,
+            };
+            complete();
+            let Some((ended, mut counts)) = completed.into_inner() else { return Err("it has no end".into()) };
+            let others = others.map(|others| {
+                let end = ended + std_time(AFTERMATH);
+                let service = service_until(end, others, watch).since(&service(others, &mut before));
+                (service, Duration::from_nanos((end - began).as_nanos() as u64))
+            });
+            record.dropped = counts.dropped[watch::MEASURED as usize];
+            Ok(Transferred {
+                record,
+                known,
+                share: counts.monitor.flow(watch::MEASURED).share(),
+                max_queue_delay: counts.monitor.delays.max(),
+                p99_queue_delay: counts.monitor.delays.quantile(0.99),
+                departed: counts.monitor.total - before.monitor.total,
+                others,
+                failure,
+            })
+        })?;
+        self.end(dumbbell)?;
+        Ok(transferred)
+    }
+
+    fn without(&self, plan: &Plan, setting: Setting, rep: u32, times: &[Duration]) -> Result<Vec<Service>, String> {
+        let dumbbell = Self::dumbbell(plan, setting, rep)?;
+        let mut places: Vec<usize> = (0..times.len()).collect();
+        places.sort_by_key(|place| times[*place]);
+        let services = others::beside(plan, setting, rep, &dumbbell, |others| {
+            let others = others.ok_or("there are no others")?;
+            let (began, before) = (Instant::now(), service(others, &mut dumbbell.watch.counts()));
+            let mut services = vec![Service::default(); times.len()];
+            for place in places {
+                let service = service_until(began + std_time(times[place]), others, &dumbbell.watch);
+                services[place] = service.since(&before);
+            }
+            Ok(services)
+        })?;
+        self.end(dumbbell)?;
+        Ok(services)
     }
 }
 

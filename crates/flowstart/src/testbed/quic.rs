@@ -15,7 +15,7 @@ use flowstart_core::startup::StartupConfig;
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::Bytes;
 use flowstart_emu::dumbbell::{CLIENTS, Dumbbell, SERVERS};
-use flowstart_lab::run::outcome::Failure;
+use flowstart_lab::run::outcome::{self, Failure};
 use flowstart_lab::run::testbed::{patience, saved};
 use flowstart_lab::study::plan::{Cell, Plan};
 use flowstart_quic::hint::BandwidthHint;
@@ -31,6 +31,7 @@ use tokio::runtime;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
+use super::scratch::Scratch;
 use super::{Seen, words};
 use crate::quic::std_time;
 
@@ -38,16 +39,16 @@ use crate::quic::std_time;
 const GRACE: std::time::Duration = std::time::Duration::from_secs(2);
 
 /// A transfer of a cell; why it is not complete.
-pub(super) fn transfer(plan: &Plan, cell: &Cell, dumbbell: &Dumbbell) -> Result<Seen, String> {
-    let scratch = tempfile::Builder::new()
-        .prefix("flowstart-")
-        .tempdir()
-        .map_err(|error| format!("a folder for the server's log: {error}"))?;
-    let came = Pair { plan, cell, folder: scratch.path() }.over(dumbbell)?;
+pub(super) fn transfer(plan: &Plan, cell: &Cell, dumbbell: &Dumbbell, complete: &dyn Fn()) -> Result<Seen, String> {
+    let scratch = Scratch::new().map_err(|error| format!("a folder for the server's log: {error}"))?;
+    let came = Pair { plan, cell, folder: scratch.path() }.over(dumbbell, complete)?;
     let seen = connection(scratch.path())?;
     // A server's log begins when the client's first packet has crossed the link.
     let record = record(came.as_ref().ok(), seen.as_ref(), plan.links[cell.link].rtt / 2);
-    Ok((record, came.err()))
+    // The stack does not say which packets it lost that arrived.
+    let is_logged = seen.is_some();
+    let known = outcome::Known { spurious: false, window_cuts: is_logged, timeouts: is_logged, startup: is_logged };
+    Ok(Seen { record, known, failure: came.err() })
 }
 
 /// A server and a client of a cell.
@@ -68,7 +69,7 @@ impl Pair<'_> {
     }
 
     /// One transfer; why it is not complete.
-    fn over(&self, dumbbell: &Dumbbell) -> Result<Result<Timings, Failure>, String> {
+    fn over(&self, dumbbell: &Dumbbell, complete: &dyn Fn()) -> Result<Result<Timings, Failure>, String> {
         let (end, ended) = oneshot::channel::<()>();
         let (listens, listening) = mpsc::sync_channel(1);
         let config = self.server()?;
@@ -90,6 +91,7 @@ impl Pair<'_> {
                 // The server says why below.
                 Err(_) => Err(String::new()),
             };
+            complete();
             drop(end);
             served.join().map_err(|_| "the server has panicked".to_owned())?.map_err(words)?;
             came

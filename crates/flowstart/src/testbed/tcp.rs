@@ -1,8 +1,7 @@
 //! Transfers by the kernel's TCP. The client opens and sends a request, the server answers with the payload.
 //!
 //! A congestion control of the kernel stands for a scheme: `cubic` for the transport's own behaviour, and for any other
-//! scheme the one that `flowstart tcp load` gives the kernel. What TCP did is read from the counters of the server's
-//! namespace, in which there is no other connection.
+//! scheme the one that `flowstart tcp load` gives the kernel. What TCP did the kernel tells of the server's socket.
 
 use std::ffi::OsString;
 use std::fs;
@@ -15,7 +14,7 @@ use flowstart_bpf::port::{self, PortError};
 use flowstart_core::time::Timestamp;
 use flowstart_core::units::Bytes;
 use flowstart_emu::dumbbell::{Dumbbell, SERVERS};
-use flowstart_lab::run::outcome::Failure;
+use flowstart_lab::run::outcome::{Failure, Known};
 use flowstart_lab::run::testbed::patience;
 use flowstart_lab::spec::STACK;
 use flowstart_lab::study::plan::{Cell, Plan};
@@ -25,6 +24,7 @@ use nix::errno::Errno;
 use nix::sys::socket::{setsockopt, sockopt};
 use nix::sys::time::{TimeVal, TimeValLike};
 
+use super::tcp_info::TcpInfo;
 use super::{Seen, words};
 use crate::quic::std_time;
 
@@ -42,45 +42,31 @@ const SEGMENT: u64 = 1448;
 /// Bytes that such a segment takes in a receiver's buffer: 2048 of data and 256 of metadata.
 const SPACE: u64 = 2304;
 
-/// What the kernel counted in a namespace since it was made.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Counters {
-    sent: u64,
-    retransmitted: u64,
-    timeouts: u64,
-    /// Segments that the receiver says came twice (D-SACK, RFC 2883).
-    spurious: u64,
+/// What the kernel says of the server's socket.
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    /// When the handshake was complete.
+    first: TcpInfo,
+    /// When all was over.
+    last: TcpInfo,
 }
 
 /// A transfer of a cell; why it is not complete.
-pub(super) fn transfer(plan: &Plan, cell: &Cell, dumbbell: &Dumbbell) -> Result<Seen, String> {
+pub(super) fn transfer(plan: &Plan, cell: &Cell, dumbbell: &Dumbbell, complete: &dyn Fn()) -> Result<Seen, String> {
     let (patience, size) =
         (std_time(patience(plan, cell)), plan.sizes[cell.size].value.fixed_size().unwrap_or_default());
     let congestion_control = congestion_control(&plan.schemes[cell.scheme].text).map_err(words)?;
-    let buffer = receive_buffer(&plan.profile(cell));
-    let given = dumbbell.clients.within(|| fs::write("/proc/sys/net/ipv4/tcp_rmem", &buffer));
-    given.map_err(|error| format!("a receive buffer of {buffer} bytes (tcp_rmem): {error}"))?;
-    let listener = dumbbell.servers.within(|| {
-        fs::write("/proc/sys/net/ipv4/tcp_wmem", SEND_BUFFER)?;
-        TcpListener::bind((SERVERS, PORT))
-    });
-    let listener = listener.map_err(words)?;
-    // Nobody may come.
-    setsockopt(&listener, sockopt::ReceiveTimeout, &TimeVal::seconds(patience.as_secs() as i64)).map_err(words)?;
-    setsockopt(&listener, sockopt::TcpCongestion, &OsString::from(congestion_control)).map_err(
-        |error| match error {
-            Errno::ENOENT => missing(congestion_control),
-            other => format!("congestion control {congestion_control}: {other}"),
-        },
-    )?;
-    let (came, counted) = thread::scope(|scope| {
+    prepare(&plan.profile(cell), dumbbell)?;
+    let listener = listen(dumbbell, PORT, congestion_control, patience)?;
+    let (came, sent) = thread::scope(|scope| {
         let serving = scope.spawn(|| serve(&listener, size, patience));
         let came = dumbbell.clients.within(|| Ok(get(size, patience)));
+        complete();
         // Whoever gave up has closed, so the server ends too.
-        drop(serving.join());
-        (came, dumbbell.servers.within(counters))
+        (came, serving.join())
     });
-    let (came, counted) = (came.map_err(words)?, counted.map_err(words)?);
+    let came = came.map_err(words)?;
+    let sent = sent.map_err(|_| "the server has panicked".to_owned())?;
     let failure = match &came {
         Ok(_) => None,
         Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
@@ -91,18 +77,70 @@ pub(super) fn transfer(plan: &Plan, cell: &Cell, dumbbell: &Dumbbell) -> Result<
             Some(Failure::Stalled)
         }
     };
-    Ok((record(came.ok(), counted), failure))
+    let sent = sent.ok();
+    Ok(Seen { record: record(came.ok(), sent.as_ref()), known: known(sent.as_ref()), failure })
+}
+
+/// Gives both sides buffers by which TCP has the windows of this profile.
+pub(super) fn prepare(profile: &Profile, dumbbell: &Dumbbell) -> Result<(), String> {
+    let buffer = receive_buffer(profile);
+    let given = dumbbell.clients.within(|| fs::write("/proc/sys/net/ipv4/tcp_rmem", &buffer));
+    given.map_err(|error| format!("a receive buffer of {buffer} bytes (tcp_rmem): {error}"))?;
+    dumbbell.servers.within(|| fs::write("/proc/sys/net/ipv4/tcp_wmem", SEND_BUFFER)).map_err(words)
+}
+
+/// A socket of servers whose connections have this congestion control. It waits so long for each.
+pub(super) fn listen(
+    dumbbell: &Dumbbell,
+    port: u16,
+    congestion_control: &str,
+    patience: Duration,
+) -> Result<TcpListener, String> {
+    let listener = dumbbell.servers.within(|| TcpListener::bind((SERVERS, port))).map_err(words)?;
+    // Nobody may come.
+    let micros = i64::try_from(patience.as_micros()).unwrap_or(i64::MAX);
+    setsockopt(&listener, sockopt::ReceiveTimeout, &TimeVal::microseconds(micros)).map_err(words)?;
+    let given = setsockopt(&listener, sockopt::TcpCongestion, &OsString::from(congestion_control));
+    given.map_err(|error| match error {
+        Errno::ENOENT => missing(congestion_control),
+        other => format!("congestion control {congestion_control}: {other}"),
+    })?;
+    Ok(listener)
+}
+
+/// The congestion controls that the kernel has.
+pub(super) fn available() -> Vec<String> {
+    let known = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap_or_default();
+    known.split_whitespace().map(str::to_owned).collect()
 }
 
 /// Refuses a scheme that no kernel can have.
 pub(super) fn check(plan: &Plan, cell: &Cell) -> Result<(), String> {
     let scheme = &plan.schemes[cell.scheme].text;
     let name = congestion_control(scheme).map_err(|error| format!("--scheme `{scheme}`: {error}, and {STACK}"))?;
-    let known = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap_or_default();
-    match known.split_whitespace().any(|one| one == name) {
+    match available().iter().any(|one| one == name) {
         true => Ok(()),
         false => Err(format!("--scheme `{scheme}`: {}", missing(name))),
     }
+}
+
+/// What is loaded of a scheme, by name; nothing of the kernel's own.
+#[cfg(feature = "tcp")]
+pub(super) fn in_force(scheme: &str) -> Result<Option<(String, String)>, String> {
+    if scheme == STACK {
+        return Ok(None);
+    }
+    let port = port::find(scheme).map_err(words)?;
+    let found = flowstart_bpf::kernel::in_force(port).map_err(words)?;
+    let told = found.map_or_else(|| "not loaded by flowstart tcp load".to_owned(), |found| found.to_string());
+    Ok(Some((format!("TCP scheme {scheme}"), told)))
+}
+
+/// As above, for a build that cannot look.
+#[cfg(not(feature = "tcp"))]
+pub(super) fn in_force(scheme: &str) -> Result<Option<(String, String)>, String> {
+    let told = "not read: this build has no `flowstart tcp load` (feature tcp)";
+    Ok((scheme != STACK).then(|| (format!("TCP scheme {scheme}"), told.to_owned())))
 }
 
 fn missing(name: &str) -> String {
@@ -132,8 +170,17 @@ fn congestion_control(scheme: &str) -> Result<&str, PortError> {
 }
 
 /// Answers one request.
-fn serve(listener: &TcpListener, size: Bytes, patience: Duration) -> io::Result<()> {
+fn serve(listener: &TcpListener, size: Bytes, patience: Duration) -> io::Result<Sent> {
     let (mut stream, _) = listener.accept()?;
+    let first = TcpInfo::of(&stream)?;
+    let answered = answer(&mut stream, size, patience);
+    let last = TcpInfo::of(&stream)?;
+    // A client that gave up says why.
+    drop(answered);
+    Ok(Sent { first, last })
+}
+
+fn answer(stream: &mut TcpStream, size: Bytes, patience: Duration) -> io::Result<()> {
     stream.set_read_timeout(Some(patience))?;
     stream.set_write_timeout(Some(patience))?;
     stream.read_exact(&mut [0; REQUEST])?;
@@ -168,38 +215,27 @@ fn get(size: Bytes, patience: Duration) -> io::Result<(Duration, Duration)> {
     Ok((requested, began.elapsed()))
 }
 
-/// What the kernel counted in the namespace of this thread.
-fn counters() -> io::Result<Counters> {
-    let of = |file: &str| fs::read_to_string(format!("/proc/thread-self/net/{file}"));
-    let (plain, more) = (of("snmp")?, of("netstat")?);
-    Ok(Counters {
-        sent: counter(&plain, "Tcp", "OutSegs"),
-        retransmitted: counter(&plain, "Tcp", "RetransSegs"),
-        timeouts: counter(&more, "TcpExt", "TCPTimeouts"),
-        spurious: counter(&more, "TcpExt", "TCPDSACKRecvSegs"),
-    })
+/// What this kernel tells: nothing of startup, and of the window only what it is.
+fn known(sent: Option<&Sent>) -> Known {
+    let tells = |of: fn(&TcpInfo) -> Option<u64>| sent.is_some_and(|sent| of(&sent.last).is_some());
+    Known { spurious: tells(TcpInfo::spurious), timeouts: tells(TcpInfo::timeouts), ..Known::default() }
 }
 
-/// A counter in a file that has a line of names and a line of values for each group; zero if it has none.
-fn counter(file: &str, group: &str, name: &str) -> u64 {
-    let mut lines = file.lines().filter_map(|line| line.strip_prefix(group)?.strip_prefix(':'));
-    let (names, values) = (lines.next().unwrap_or_default(), lines.next().unwrap_or_default());
-    let mut both = names.split_whitespace().zip(values.split_whitespace());
-    both.find(|(known, _)| *known == name).and_then(|(_, value)| value.parse().ok()).unwrap_or(0)
-}
-
-fn record(came: Option<(Duration, Duration)>, counted: Counters) -> FlowRecord {
+fn record(came: Option<(Duration, Duration)>, sent: Option<&Sent>) -> FlowRecord {
     let at = |time: Duration| Timestamp::from_nanos(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
+    let count = |of: fn(&TcpInfo) -> Option<u64>| sent.and_then(|sent| of(&sent.last));
+    let retransmitted = count(TcpInfo::retransmitted).unwrap_or(0);
     FlowRecord {
         started: Some(Timestamp::ZERO),
         request_sent: came.map(|(requested, _)| at(requested)),
         completed: came.map(|(_, complete)| at(complete)),
-        data_packets: counted.sent,
-        retransmitted: counted.retransmitted * SEGMENT,
-        retransmissions: counted.retransmitted,
-        declared_lost: counted.retransmitted,
-        spurious: counted.spurious,
-        timeouts: counted.timeouts,
+        handshake_rtt: sent.and_then(|sent| sent.first.rtt()),
+        data_packets: count(TcpInfo::data_segments).unwrap_or(0),
+        retransmitted: count(TcpInfo::retransmitted_bytes).unwrap_or(retransmitted * SEGMENT),
+        retransmissions: retransmitted,
+        declared_lost: retransmitted,
+        spurious: count(TcpInfo::spurious).unwrap_or(0),
+        timeouts: count(TcpInfo::timeouts).unwrap_or(0),
         ..FlowRecord::default()
     }
 }
@@ -207,15 +243,6 @@ fn record(came: Option<(Duration, Duration)>, counted: Counters) -> FlowRecord {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn counters_are_found_by_their_names() {
-        let file = "Ip: Forwarding DefaultTTL\nIp: 1 64\nTcp: RtoMin OutSegs RetransSegs\nTcp: 200 17 3\n";
-        assert_eq!(counter(file, "Tcp", "RetransSegs"), 3);
-        assert_eq!(counter(file, "Tcp", "OutSegs"), 17);
-        assert_eq!(counter(file, "TcpExt", "OutSegs"), 0);
-        assert_eq!(counter("Tcp: OutSegs\nTcp:", "Tcp", "OutSegs"), 0);
-    }
 
     #[test]
     fn schemes_have_names_in_the_kernel() {

@@ -7,10 +7,10 @@ use flowstart_report::Kind;
 use super::words::{listed, longer, ratio};
 use crate::results::cell_summary::Comparison;
 use crate::results::summary::Summary;
-use crate::study::plan::{AXES, Axis, Cell, Plan};
+use crate::study::plan::{AXES, Axis, Cell, Plan, TRANSPORTS, WORLDS};
 
 /// The axes of ways to measure.
-const WAYS: [&str; 2] = ["world", "transport"];
+const WAYS: [&str; 2] = [WORLDS, TRANSPORTS];
 
 /// What a comparison shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -98,12 +98,17 @@ fn contrasts<'a>(plan: &'a Plan, summary: &Summary, axis: &Axis, compared: &Axis
     known.into_values().collect()
 }
 
-/// Whether comparisons have the same sign in all worlds, or on all transports. `None` where nothing is compared on
-/// several of them.
-pub(in crate::report) fn agreement(plan: &Plan, summary: &Summary) -> Option<String> {
+/// Whether comparisons have the same sign in all worlds, and whether they have on all transports. Nothing is said of
+/// what there is only one of, and nothing where nothing else is compared.
+pub(in crate::report) fn agreements(plan: &Plan, summary: &Summary) -> Vec<String> {
+    let Some(compared) = plan.compared().filter(|axis| !WAYS.contains(&axis.name())) else { return Vec::new() };
     let several = |name| AXES.iter().find(|axis| axis.name() == name && axis.length(plan) > 1);
-    let way = WAYS.into_iter().find_map(several)?;
-    let compared = plan.compared().filter(|axis| !WAYS.contains(&axis.name()))?;
+    let ways = WAYS.into_iter().filter_map(several);
+    ways.filter_map(|way| agreement(plan, summary, way, compared)).collect()
+}
+
+/// Whether comparisons have the same sign on all values of an axis.
+fn agreement(plan: &Plan, summary: &Summary, way: &Axis, compared: &Axis) -> Option<String> {
     let mut contrasts = contrasts(plan, summary, way, compared);
     let has = |contrast: &Contrast<'_>, name: &str| contrast.0.iter().any(|outcome| outcome.way == name);
     let names = way.texts(plan).into_iter();

@@ -10,7 +10,8 @@ use super::words::{
 use super::{carried, verbs};
 use crate::results::cell_summary::{CellSummary, Comparison};
 use crate::results::comparison::WASTE;
-use crate::results::summary::{NO_EXIT, Summary};
+use crate::results::row::NO_EXIT;
+use crate::results::summary::Summary;
 use crate::study::plan::{AXES, Axis, Cell, Plan};
 
 /// What comparisons show most of which are unclear.

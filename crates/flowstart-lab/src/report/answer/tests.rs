@@ -4,6 +4,7 @@ use super::*;
 use crate::experiment;
 use crate::results::summary::summarize;
 use crate::study::scenario::Scenario;
+use crate::study::world::World;
 
 fn scenario(link: &[&str], size: &[&str], scheme: &[&str], competitor: &str) -> Scenario {
     let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
@@ -291,7 +292,7 @@ fn on_transports<V: Copy + Into<Verdict>>(
         count += 1;
     }
     assert_eq!(count, of.len());
-    (answer(&plan, &summary), agreement(&plan, &summary))
+    (answer(&plan, &summary), agreements(&plan, &summary).pop())
 }
 
 const TWO: [&str; 2] = ["model-quic", "model-tcp"];
@@ -312,6 +313,28 @@ fn an_answer_that_depends_on_the_transport_says_so() {
     let one_run = |kind| Verdict::of_one_run(kind);
     let (_, said) = on_transports(&TWO, &["70KB"], &[(one_run(Kind::Faster), 2.0), (one_run(Kind::Slower), 0.4)]);
     assert!(said.unwrap().ends_with("2.0 times as fast with model-quic and takes 2.5 times as long with model-tcp."));
+}
+
+#[test]
+fn a_headline_is_of_the_first_world_and_worlds_and_transports_are_each_said_to_agree_or_not() {
+    let one = scenario(&["lte"], &["70KB"], &["slow-start", "jump-start"], "none");
+    let plan = Scenario { transport: TWO.map(str::to_owned).to_vec(), ..one }.plan(Path::new(".")).unwrap();
+    let plan = Plan { worlds: World::ALL.to_vec(), ..plan };
+    let mut summary = summarize(&plan, &[]);
+    for cell in plan.cells() {
+        let Some(versus) = summary.cells[cell.index].vs_baseline.as_mut() else { continue };
+        let (kind, speedup) = [(Kind::Faster, 1.5), (Kind::Slower, 0.5)][cell.world];
+        (versus.verdict, versus.speedup) = (Some(kind.into()), Some(speedup));
+    }
+    let told = answer(&plan, &summary);
+    let [headline, of_worlds, of_transports, ..] = &told[..] else { panic!("{told:?}") };
+    assert!(headline.starts_with("In the simulator: jump-start finishes ") && headline.contains("1.5"), "{told:?}");
+    let expected = "The answer depends on the world in 2 of 2 comparisons: compared with slow-start, jump-start is 1.50 \
+                    times as fast with simulator and takes 2.0 times as long with sockets (";
+    assert!(of_worlds.starts_with(expected), "{told:?}");
+    assert_eq!(of_transports, "Both transports agree in both comparisons on what is faster.");
+    let plan = Plan { worlds: vec![World::Sockets, World::Simulator], ..plan };
+    assert!(answer(&plan, &summary)[0].starts_with("Between sockets: jump-start "), "the order decides");
 }
 
 #[test]

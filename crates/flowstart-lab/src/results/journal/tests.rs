@@ -101,6 +101,12 @@ fn another_experiment_is_refused_and_told_apart() {
     let then = Identity { build: "0123456789abcdef".into(), ..now.clone() };
     assert!(then.differences(&now)[0].starts_with("it is of another build of the program (0123456789abcdef, this is "));
     assert_eq!(now.differences(&now), Vec::<String>::new());
+    // Rows that are not simulated depend on the machine, but the question does not.
+    let then = Identity { conditions: BTreeMap::from([("kernel".to_owned(), "6.1.0".to_owned())]), ..now.clone() };
+    let later = Identity { conditions: BTreeMap::from([("kernel".to_owned(), "6.18.2".to_owned())]), ..now.clone() };
+    assert_eq!(then.differences(&later), ["its kernel was 6.1.0, now it is 6.18.2"]);
+    assert_eq!(then.differences(&now), ["its kernel was 6.1.0, now it is unknown"]);
+    assert_eq!(then.edits(&now), Vec::<String>::new());
 }
 
 #[test]

@@ -236,22 +236,6 @@ impl Link {
         }
     }
 
-    /// The first of the keys for which there is nothing between two sockets: other hosts' links, further hops, and what
-    /// only a simulator can do.
-    pub fn key_without_sockets(&self) -> Option<&'static str> {
-        let keys = [
-            ("access_rate", self.access_rate < ACCESS_RATE),
-            ("access_delay", self.access_delay > Duration::ZERO),
-            ("access_jitter", self.access_jitter.is_some()),
-            ("hops", self.hops > 1),
-            ("xcp", self.xcp),
-            ("pep", self.proxy.is_some()),
-            ("trace_start", self.trace_start_varies),
-        ];
-        let own = keys.into_iter().find(|(_, is_set)| *is_set).map(|(key, _)| key);
-        own.or_else(|| self.routers.and_then(|routers| routers.key_without_sockets()))
-    }
-
     /// Bandwidth-delay product at the base RTT.
     pub fn bdp(&self) -> Bytes {
         self.rate.amount_in(self.rtt)

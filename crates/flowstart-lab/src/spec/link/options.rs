@@ -1,21 +1,34 @@
 //! The keys of links.
 
-use super::super::form::Key;
+use flowstart_core::time::Duration;
+
+use super::super::form::{self, Key};
 use super::super::{routers, scone};
-use super::proxy;
+use super::{ACCESS_RATE, Link, proxy};
 
 /// All keys of links.
-pub fn options() -> impl Iterator<Item = &'static Key> {
-    [KEYS, proxy::KEYS, scone::KEYS, routers::KEYS].into_iter().flatten()
+pub fn options() -> impl Iterator<Item = Key> {
+    let own = [KEYS, proxy::KEYS].into_iter().flatten().map(Key::told);
+    own.chain(scone::KEYS.iter().copied()).chain(routers::KEYS.iter().map(Key::told))
+}
+
+impl Link {
+    /// The first of its keys for which there is nothing between two sockets: other hosts' links, further hops, and what
+    /// only a simulator can do.
+    pub fn key_without_sockets(&self) -> Option<&'static str> {
+        let own = [KEYS, proxy::KEYS].into_iter().find_map(|keys| form::only_simulated(keys, self));
+        own.or_else(|| form::only_simulated(routers::KEYS, self.routers.as_ref()?))
+    }
 }
 
 /// Those that this folder reads.
-const KEYS: &[Key] = &[
+const KEYS: &[Key<Link>] = &[
     Key::new("rate", "1kbit to 10000gbit", "rate of the bottleneck", "this or trace").such_as("rate=25mbit"),
     Key::new("trace", "a Mahimahi file", "recorded capacity of the bottleneck", "this or rate")
         .such_as("trace=lte.down,rtt=50ms,buffer=100pkt"),
     Key::new("trace_start", "zero or varied", "where repetitions begin in the recording", "zero")
-        .such_as("trace=lte.down,trace_start=varied,rtt=50ms"),
+        .such_as("trace=lte.down,trace_start=varied,rtt=50ms")
+        .only_simulated(|link| link.trace_start_varies),
     Key::new("rtt", "1us to 100s", "round-trip propagation delay between the routers at both ends", "")
         .such_as("rtt=50ms"),
     Key::new("buffer", "packets, bytes, a time, bdp", "buffer in front of the bottleneck", "1bdp")
@@ -26,12 +39,19 @@ const KEYS: &[Key] = &[
     Key::new("up_trace", "a Mahimahi file", "recorded capacity of the reverse direction", "none")
         .such_as("up_trace=lte.up"),
     Key::new("up_buffer", "as buffer", "buffer of the reverse direction", "unlimited").such_as("up_buffer=100pkt"),
-    Key::new("hops", "1 to 64", "bottleneck links in a row, which share the RTT", "1").such_as("hops=2"),
+    Key::new("hops", "1 to 64", "bottleneck links in a row, which share the RTT", "1")
+        .such_as("hops=2")
+        .only_simulated(|link| link.hops > 1),
     Key::new("cross", "all, each, or a hop", "the hops that other users cross", "all").such_as("hops=2,cross=2"),
-    Key::new("access_rate", "a rate", "rate of the hosts' own links", "10gbit").such_as("access_rate=1gbit"),
-    Key::new("access_delay", "a time", "one-way delay of the hosts' own links", "0s").such_as("access_delay=5ms"),
+    Key::new("access_rate", "a rate", "rate of the hosts' own links", "10gbit")
+        .such_as("access_rate=1gbit")
+        .only_simulated(|link| link.access_rate < ACCESS_RATE),
+    Key::new("access_delay", "a time", "one-way delay of the hosts' own links", "0s")
+        .such_as("access_delay=5ms")
+        .only_simulated(|link| link.access_delay > Duration::ZERO),
     Key::new("access_jitter", "TIME or TIME/STEP", "variable delay of packets from hosts", "none")
-        .such_as("access_jitter=1ms/1ms"),
+        .such_as("access_jitter=1ms/1ms")
+        .only_simulated(|link| link.access_jitter.is_some()),
     Key::new(
         "noise",
         "on or off",
@@ -57,7 +77,9 @@ const KEYS: &[Key] = &[
     Key::new("hint", "a rate", "the bandwidth that the client hints", "the bottleneck's rate").such_as("hint=40mbit"),
     Key::new("hint_steps", "1 to 100", "steps per factor of ten to which hints are rounded down", "exact")
         .such_as("hint_steps=5"),
-    Key::new("xcp", "on or off", "whether every hop is an XCP router", "off").such_as("xcp=on"),
+    Key::new("xcp", "on or off", "whether every hop is an XCP router", "off")
+        .such_as("xcp=on")
+        .only_simulated(|link| link.xcp),
 ];
 
 #[cfg(test)]
@@ -65,8 +87,6 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::spec::form;
-    use crate::spec::link::Link;
 
     #[test]
     fn every_listed_key_is_read_and_no_other() {
@@ -83,6 +103,7 @@ mod tests {
         }
         let error = Link::parse("--link", "dsl-fast,nothing=1", folder.path()).unwrap_err();
         assert!(error.problem.ends_with("`flowstart list link-options` shows all"), "{error}");
-        assert_eq!(form::declared(options()), crate::spec::link::parser::keys_read());
+        let all: Vec<Key> = options().collect();
+        assert_eq!(form::declared(&all), crate::spec::link::parser::keys_read());
     }
 }

@@ -4,11 +4,13 @@ use flowstart_core::time::Duration;
 
 use super::super::form::Key;
 use super::super::{InputError, Spec};
+use super::Link;
 
 /// The keys.
-pub(super) const KEYS: &[Key] = &[
+pub(super) const KEYS: &[Key<Link>] = &[
     Key::new("pep", "integrated or distributed", "a proxy that splits TCP connections", "none")
-        .such_as("rtt=600ms,pep=integrated"),
+        .such_as("rtt=600ms,pep=integrated")
+        .only_simulated(|link| link.proxy.is_some()),
     Key::new("pep_rtt", "1us to less than rtt", "the part of the RTT between servers and the proxy", "30ms")
         .such_as("rtt=600ms,pep=distributed,pep_rtt=50ms"),
 ];

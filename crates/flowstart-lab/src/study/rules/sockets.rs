@@ -2,6 +2,7 @@
 
 use std::ops::RangeInclusive;
 
+use flowstart_core::spec::names;
 use flowstart_core::units::Bytes;
 use flowstart_sim::transport::profile::Profile;
 
@@ -11,6 +12,7 @@ use crate::spec::competitor::Competitor;
 use crate::spec::link::Link;
 use crate::spec::transport::Transport;
 use crate::spec::transport::stack::StackOptions;
+use crate::study::per_transport::PerTransport;
 use crate::study::plan::{AXES, Plan};
 use crate::study::world::World;
 
@@ -18,6 +20,9 @@ use crate::study::world::World;
 const QUIC: &str = "quic";
 /// The axes that sockets have more than the default of.
 const CHOSEN: [&str; 8] = ["link", "aqm", "competitor", "size", "scheme", "avoidance", "transport", "world"];
+
+/// Most flows of others: each takes two threads, and up to 16 MB of the kernel's memory for what waits to be sent.
+const MOST_OTHERS: u32 = 32;
 
 /// Receive windows that a kernel can be held to.
 const WINDOWS: RangeInclusive<Bytes> = Bytes::new(16_000)..=Bytes::new(1_000_000_000);
@@ -33,7 +38,20 @@ fn is_of_sockets(transport: &Transport) -> bool {
     *transport.profile == profile && transport.stack.as_ref().is_some_and(StackOptions::is_of_sockets)
 }
 
-/// One transfer after the other over real QUIC or the kernel's TCP, alone on a link that routers can be.
+/// Whether others can be flows of the kernel's TCP: established ones, of which all but the number is the kernel's.
+fn is_of_kernel(competitor: &PerTransport<Competitor>) -> bool {
+    let mut keys = competitor.text.split([':', ',']).filter_map(|part| part.split_once('='));
+    match competitor.first() {
+        Competitor::None => true,
+        Competitor::Bulk { count, .. } => {
+            *count <= MOST_OTHERS && keys.all(|(key, _)| names::is_same(key.trim(), "count"))
+        }
+        _ => false,
+    }
+}
+
+/// One transfer after the other over real QUIC or the kernel's TCP, alone or beside established
+/// flows of the kernel's TCP, on a link that routers can be.
 pub(in crate::study) fn check(plan: &Plan) -> Result<(), InputError> {
     if !plan.worlds.contains(&World::Sockets) {
         return Ok(());
@@ -63,14 +81,23 @@ pub(in crate::study) fn check(plan: &Plan) -> Result<(), InputError> {
             let allowed = format!("no {key} beside the kernel's TCP; flowstart tcp load has its hints");
             return refused("link", &link.text, &allowed);
         }
-        let window = |transport: &&Transport| {
-            let Profile { receive_window, receive_buffer, .. } = &*transport.profile;
-            transport.is_of_linux() && receive_buffer.is_none() && !WINDOWS.contains(receive_window)
-        };
-        if let Some(transport) = plan.transports.iter().find(window) {
-            let allowed = format!("a receive_window of {} to {}, auto or open", WINDOWS.start(), WINDOWS.end());
-            return refused("transport", &transport.text, &allowed);
-        }
+    }
+    if let Some(competitor) = plan.competitors.iter().find(|competitor| !is_of_kernel(competitor)) {
+        let allowed = format!(
+            "none, or established flows of the kernel's TCP such as cubic or bulk:reno,count=2, whose only key is a \
+             count of 1 to {MOST_OTHERS}"
+        );
+        return refused("competitor", &competitor.text, &allowed);
+    }
+    // Others have the receive window of the transport, too.
+    let has_others = plan.competitors.iter().any(|competitor| *competitor.first() != Competitor::None);
+    let window = |transport: &&Transport| {
+        let Profile { receive_window, receive_buffer, .. } = &*transport.profile;
+        (has_others || transport.is_of_linux()) && receive_buffer.is_none() && !WINDOWS.contains(receive_window)
+    };
+    if let Some(transport) = plan.transports.iter().find(window) {
+        let allowed = format!("a receive_window of {} to {}, auto or open", WINDOWS.start(), WINDOWS.end());
+        return refused("transport", &transport.text, &allowed);
     }
     for link in &plan.links {
         if let Some(key) = link.key_without_sockets().or(link.advising.map(|_| "scone")) {
@@ -79,9 +106,6 @@ pub(in crate::study) fn check(plan: &Plan) -> Result<(), InputError> {
     }
     if let Some(aqm) = plan.aqms.iter().find(|aqm| aqm.value == Aqm::Oracle) {
         return refused("aqm", &aqm.text, "one that does not look into senders");
-    }
-    if let Some(competitor) = plan.competitors.iter().find(|competitor| *competitor.first() != Competitor::None) {
-        return refused("competitor", &competitor.text, "none");
     }
     if let Some(size) =
         plan.sizes.iter().find(|size| size.value.smallest().is_none() || size.value.fixed_size().is_none())
@@ -103,8 +127,8 @@ pub(in crate::study) fn check(plan: &Plan) -> Result<(), InputError> {
     Ok(())
 }
 
-#[cfg(test)]
 #[cfg(feature = "quic")]
+#[cfg(test)]
 mod tests {
     use std::path::Path;
 
@@ -133,6 +157,7 @@ mod tests {
         assert_eq!(with(""), "");
         assert_eq!(with("transport = 'model-tcp:receive_window=auto'\nscheme = ['stack', 'suss']\nlink = ['lte']"), "");
         assert_eq!(with("transport = 'quic:mtu_discovery=true'"), "");
+        assert_eq!(with("competitor = ['none', 'bbr', 'bulk:cubic,count=32', 'bulk']"), "");
         assert_eq!(with("aqm = ['taildrop', 'codel']\navoidance = ['cubic', 'reno']\nworld = 'sockets'"), "");
         for (more, expected) in [
             ("transport = 'model-quic'", "quic, the real stack"),
@@ -150,7 +175,12 @@ mod tests {
             ("link = ['lte,scone=10mbit']", "no scone"),
             ("link = ['lte,quick_start=target,qs_delay=1ms']", "no qs_delay"),
             ("aqm = ['oracle']", "allowed is model-tcp"),
-            ("competitor = ['cubic']", "none"),
+            ("competitor = ['cbr:rate=5mbit']", "none, or established flows"),
+            ("competitor = ['bulk:cubic,iw=10']", "whose only key is a count of 1 to 32"),
+            ("competitor = ['bbr:version=3']", "whose only key is a count"),
+            ("competitor = ['bulk:reno,startup=slow-start:iw=4']", "whose only key is a count"),
+            ("competitor = ['bulk:cubic,count=33']", "a count of 1 to 32"),
+            ("competitor = ['cubic']\ntransport = 'quic:receive_window=3GB'", "16KB to 1GB"),
             ("size = ['pareto:mean=100KB,shape=1.2']", "a size"),
             ("scheme = ['slow-start:connections=2']", "one connection"),
             ("flows = 2", "1"),

@@ -151,7 +151,7 @@ pub(super) fn of(what: What, folder: Option<&Path>) -> Result<Vec<Entry>, Failur
             }])
             .collect(),
         What::Links => PRESETS.iter().map(preset).collect(),
-        What::LinkOptions => options().map(link_option).collect(),
+        What::LinkOptions => options().map(|option| link_option(&option)).collect(),
         What::Transports => PROFILES.iter().filter_map(|(name, about)| profile(name, about)).chain([stack()]).collect(),
         What::Competitors => competitor::FORMS.iter().map(|form| Entry::form("competitor", form)).collect(),
         What::Applications => application::FORMS.iter().map(|form| Entry::form("application", form)).collect(),
@@ -192,7 +192,7 @@ fn preset(preset: &flowstart_lab::spec::link::Preset) -> Entry {
     let meaning = |part: &str| {
         let (name, value) = part.split_once('=')?;
         let known = options().find(|known| known.name == name)?;
-        Some(Parameter { default: Some(value.into()), values: String::new(), ..key(known) })
+        Some(Parameter { default: Some(value.into()), values: String::new(), ..key(&known) })
     };
     Entry {
         source: preset.source.into(),
