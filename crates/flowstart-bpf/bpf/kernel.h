@@ -89,6 +89,7 @@ struct tcp_sock {
 	__u32 sacked_out;
 	__u32 data_segs_out;
 	__u64 bytes_retrans;
+	__u64 tcp_wstamp_ns;
 	__u8 ecn_flags;
 	__u8 is_cwnd_limited : 1;
 };

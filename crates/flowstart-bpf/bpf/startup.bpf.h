@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
  * A startup scheme as a congestion control of the kernel. The including file defines STATE, the scheme's type,
- * SCHEME(name), its function of this name, and KERNEL_NAME.
+ * SCHEME(name), its function of this name, and KERNEL_NAME. It may define SEND_BUFFER_WINDOWS, how many windows a send
+ * buffer needs while startup lasts.
  *
  * Until startup ends the scheme decides on the window; then the kernel's own CUBIC or Reno does. Recovery is the
  * kernel's throughout. While a scheme is in charge CUBIC's HyStart is off.
@@ -13,6 +14,10 @@
 #include "kernel.h"
 #include "startup.h"
 #include "tell.bpf.h"
+
+#ifndef SEND_BUFFER_WINDOWS
+#define SEND_BUFFER_WINDOWS SNDBUF_FACTOR
+#endif
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
@@ -299,6 +304,19 @@ void BPF_PROG(startup_release, struct sock *sk)
 		counted->ended++;
 }
 
+/*
+ * The rate at which all that the window still has room for leaves until `wakeup`. The kernel has no timer for a scheme,
+ * but its pacing calls when the time of a packet is over. It takes the time since the last packet off the first pause.
+ */
+static __always_inline u64 rate_until(struct tcp_sock *tp, struct connection *it, u64 now, u64 wakeup)
+{
+	u64 window = window_of(tp, it), in_flight = bytes_in_flight(tp);
+	u64 room = window > in_flight ? smaller(window - in_flight, 1ULL << 33) : 0;
+	u64 idle = now > tp->tcp_wstamp_ns ? now - tp->tcp_wstamp_ns : 0;
+
+	return wakeup > now ? room * 1000000000 / (wakeup - now + idle) : 0;
+}
+
 SEC("struct_ops")
 u32 BPF_PROG(startup_min_tso_segs, struct sock *sk)
 {
@@ -334,8 +352,11 @@ u32 BPF_PROG(startup_min_tso_segs, struct sock *sk)
 	}
 	if (it->paced || it->phase == STARTING) {
 		u64 rate = SCHEME(pacing_rate)(&it->scheme);
+		u64 wakeup = SCHEME(next_wakeup)(&it->scheme);
 		bool goes_on = is_leaving(tp, it);
 
+		if (wakeup != UNLIMITED)
+			rate = rate_until(tp, it, bpf_ktime_get_ns(), wakeup);
 		if (it->phase == OVER) {
 			/* The launch ended startup, and its rate ends with the first acknowledgement. */
 			if (is_before(it->first, tp->snd_una))
@@ -357,9 +378,9 @@ u32 BPF_PROG(startup_sndbuf_expand, struct sock *sk)
 	struct connection *it;
 	u64 wanted, segments = larger(tp->snd_cwnd, 10);
 
-	/* The kernel's own factor; most calls come later. */
+	/* The kernel's own factor; most calls come later. While startup lasts ssthresh is infinite. */
 	if (tp->data_segs_out || !tp->mss_cache)
-		return SNDBUF_FACTOR;
+		return tp->snd_ssthresh == TCP_INFINITE_SSTHRESH ? SEND_BUFFER_WINDOWS : SNDBUF_FACTOR;
 	it = connection_of(sk);
 	if (!it || it->phase != WAITING)
 		return SNDBUF_FACTOR;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * What a startup scheme gets and decides. A scheme is the functions NAME_launch, NAME_on_sent, NAME_on_time,
- * NAME_on_ack, NAME_on_ack_in_recovery, NAME_on_retransmission, NAME_on_congestion, NAME_on_undo and
+ * What a startup scheme gets and decides. A scheme is the functions NAME_launch, NAME_on_sent, NAME_next_wakeup,
+ * NAME_on_time, NAME_on_ack, NAME_on_ack_in_recovery, NAME_on_retransmission, NAME_on_congestion, NAME_on_undo and
  * NAME_on_recovered over a struct NAME, with its parameters in a struct NAME_config, as the trait `Startup` of
  * flowstart-core has them. Bytes are bytes, times microseconds, rates bytes per second; 0 is unknown.
  */
@@ -80,6 +80,7 @@ enum reason {
 	EXIT_IDLE,
 	EXIT_SSTHRESH,
 	EXIT_PATH_CHANGED,
+	EXIT_ACK_TRAIN,
 	REASONS,
 };
 

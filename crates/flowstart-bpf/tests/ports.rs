@@ -17,7 +17,9 @@ use flowstart_core::launch::{Launch, UNPACED};
 use flowstart_core::path::{AccessTechnology, Hint, PathKnowledge, SavedPath};
 use flowstart_core::rtt::RttEstimator;
 use flowstart_core::startup::{Increase, StartupConfig, StartupContext, StartupState, Step, blitzstart};
-use flowstart_core::startup::{careful_resume, hystart_plus_plus, initial_start, jump_start, more_start, search};
+use flowstart_core::startup::{
+    careful_resume, hystart, hystart_plus_plus, initial_start, jump_start, more_start, search, suss,
+};
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
 use flowstart_core::window::Window;
@@ -28,8 +30,20 @@ const SEGMENT: u64 = 1448;
 /// Where a connection's positions begin, near the end of TCP's numbers.
 const FIRST: u32 = u32::MAX - 50_000;
 /// Names of `enum reason`.
-const REASONS: [&str; 11] =
-    ["", "launch", "loss", "ecn", "delay", "chokepoint", "validated", "timeout", "idle", "ssthresh", "path-changed"];
+const REASONS: [&str; 12] = [
+    "",
+    "launch",
+    "loss",
+    "ecn",
+    "delay",
+    "chokepoint",
+    "validated",
+    "timeout",
+    "idle",
+    "ssthresh",
+    "path-changed",
+    "ack-train",
+];
 
 /// A scheme's program in user space.
 fn program(scheme: &str) -> PathBuf {
@@ -470,4 +484,27 @@ fn careful_resume_is_that_of_the_core() {
         },
     );
     agrees("careful-resume", configs);
+}
+
+#[test]
+fn suss_is_that_of_the_core() {
+    let limits = (1..20_u32, 0..8_000_u64, 0..20_000_u64, 0..40_000_u64, 2..40_u32);
+    let choices = (proptest::option::of(1..40_u32), 0..8_u32, 0..50_000_u64, any::<bool>());
+    let configs = (limits, choices).prop_map(|(limits, (iw, rounds, smallest_rtt, pacing))| {
+        let (samples, least, more, ack_gap, low_window) = limits;
+        StartupConfig::Suss(suss::Config {
+            iw,
+            rounds,
+            smallest_rtt: Duration::from_micros(smallest_rtt),
+            pacing,
+            hystart: hystart::Limits {
+                samples,
+                min_threshold: Duration::from_micros(least),
+                max_threshold: Duration::from_micros(least + more),
+                ack_gap: Duration::from_micros(ack_gap),
+                low_window,
+            },
+        })
+    });
+    agrees("suss", configs);
 }

@@ -30,6 +30,7 @@ pub const PORTS: &[Port] = &[
     Port::unhinted("jump-start", "fs_jump_start"),
     Port::hinted("more-start", "fs_more_start", Some("rate=, or a hint for the destination")),
     Port::unhinted("search", "fs_search"),
+    Port::unhinted("suss", "fs_suss"),
 ];
 
 impl Port {

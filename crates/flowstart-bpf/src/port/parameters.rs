@@ -1,7 +1,7 @@
 //! The parameters of each scheme, in the order of `struct NAME_config`.
 
 use flowstart_core::startup::{
-    StartupConfig, blitzstart, careful_resume, hystart_plus_plus, initial_start, jump_start, more_start, search,
+    StartupConfig, blitzstart, careful_resume, hystart_plus_plus, initial_start, jump_start, more_start, search, suss,
 };
 use flowstart_core::units::Rate;
 
@@ -18,6 +18,7 @@ pub(super) fn write(config: &StartupConfig, to: &mut Layout) -> Result<HintUse, 
         StartupConfig::JumpStart(config) => jump_start(config, to),
         StartupConfig::MoreStart(config) => more_start(config, to),
         StartupConfig::Search(config) => search(config, to),
+        StartupConfig::Suss(config) => suss(config, to),
         other => Err(PortError::Scheme { scheme: other.name().to_owned() }),
     }
 }
@@ -147,5 +148,19 @@ fn search(config: &search::Config, to: &mut Layout) -> Result<HintUse, PortError
     to.number((window_factor / f64::from(*w) * 1e9).round() as u32);
     to.number((thresh.unwrap_or(0.26) * 1e6).round() as u32);
     to.number(iw.unwrap_or(0));
+    Ok(HintUse::None)
+}
+
+fn suss(config: &suss::Config, to: &mut Layout) -> Result<HintUse, PortError> {
+    let suss::Config { iw, rounds, smallest_rtt, pacing, hystart } = config;
+    to.time(*smallest_rtt);
+    to.time(hystart.min_threshold);
+    to.time(hystart.max_threshold);
+    to.time(hystart.ack_gap);
+    to.number(hystart.samples);
+    to.number(hystart.low_window);
+    to.number(iw.unwrap_or(0));
+    to.number(*rounds);
+    to.switch(*pacing);
     Ok(HintUse::None)
 }
