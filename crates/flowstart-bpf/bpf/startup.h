@@ -21,6 +21,8 @@ struct path {
 	u64 hint_rate;
 	u64 saved_rtt;
 	u64 saved_age;
+	/* What all routers of the path have approved. */
+	u64 approved_rate;
 	u64 segment;
 	u64 initial_window;
 };

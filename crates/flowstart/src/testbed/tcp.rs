@@ -98,6 +98,12 @@ pub(super) fn transfer(plan: &Plan, cell: &Cell, dumbbell: &Dumbbell) -> Result<
 pub(super) fn check(plan: &Plan, cell: &Cell) -> Result<(), String> {
     let scheme = &plan.schemes[cell.scheme].text;
     let name = congestion_control(scheme).map_err(|error| format!("--scheme `{scheme}`: {error}, and {STACK}"))?;
+    if port::find(scheme).is_ok_and(|port| port.asks_routers) {
+        return Err(format!(
+            "--scheme `{scheme}`: in the kernel it asks by the interfaces for which it was loaded, and those of a testbed are \
+             new for each transfer"
+        ));
+    }
     let known = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap_or_default();
     match known.split_whitespace().any(|one| one == name) {
         true => Ok(()),
