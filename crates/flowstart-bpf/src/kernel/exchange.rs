@@ -11,7 +11,7 @@ use super::{KernelError, pins, read};
 use crate::port::Port;
 
 /// Most interfaces by which servers ask.
-pub const MOST_INTERFACES: usize = 16;
+pub(super) const MOST_INTERFACES: usize = 16;
 
 /// Programs for the sockets of this host, which are also the names of their files.
 const FOR_SOCKETS: [&str; 2] = ["quick_start_hear", "quick_start_answer"];
