@@ -9,7 +9,7 @@
  *
  * Differences from the reference: those of flowstart-core's startup/quick_start.rs, without requests in mid-connection
  * and without the report of the approved rate. After a failure the kernel's proportional rate reduction leads to the
- * initial window.
+ * initial window, which grows again when the losses are repaired.
  *
  * Status: compared with flowstart-core by a test, which `flowstart validate ns2-quick-start` compares with ns-2.
  */
