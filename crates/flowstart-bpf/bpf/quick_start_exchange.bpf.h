@@ -11,7 +11,8 @@
  * 4.7.1). Servers that answer SYNs with cookies do not ask. No approved rate is reported to the routers (section 4.4),
  * for the kernel's segments have no room for it.
  *
- * Status: tested between network namespaces with a router of flowstart-emu.
+ * Status: experimental. crates/flowstart/tests/tcp.rs has transfers between network namespaces, with the router of
+ * flowstart-emu.
  */
 #ifndef FLOWSTART_QUICK_START_EXCHANGE_BPF_H
 #define FLOWSTART_QUICK_START_EXCHANGE_BPF_H
