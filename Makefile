@@ -69,8 +69,8 @@ bench-quic: setup
 load: setup
 	cargo test --release --locked -p flowstart --test load -- --ignored --nocapture --test-threads 1
 
-# Completion times in real time beside simulated ones, as root: every scheme that noq and the kernel's TCP can have, four
-# links, three sizes.
+# Completion times in real time beside simulated ones, as root: every scheme of noq and of the kernel's TCP, four links,
+# three sizes.
 parity: setup
 	@scripts/setup kernel
 	cargo build --release --locked -p flowstart --features tcp

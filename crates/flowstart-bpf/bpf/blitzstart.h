@@ -92,6 +92,7 @@ static __always_inline struct launch blitzstart_launch(struct blitzstart *it, co
 
 #define blitzstart_send_buffer(config, path) blitzstart_window(config, path)
 #define blitzstart_pacing_rate(it) ((it)->rate)
+#define blitzstart_next_wakeup(it) ((void)(it), UNLIMITED)
 #define blitzstart_may_launch_later(config, path) ((void)(config), (void)(path), false)
 #define blitzstart_waiting(it, config, path) ((void)(it), (void)(config), (void)(path), false)
 #define blitzstart_launched(it) ((void)(it), 0)

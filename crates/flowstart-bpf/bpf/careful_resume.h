@@ -295,6 +295,7 @@ static __always_inline struct step careful_resume_on_congestion(struct careful_r
 	larger(careful_resume_window(config, path), \
 	       careful_resume_jump(config, path, careful_resume_window(config, path)))
 #define careful_resume_pacing_rate(it) ((it)->rate)
+#define careful_resume_next_wakeup(it) ((void)(it), UNLIMITED)
 #define careful_resume_may_launch_later(config, path) ((void)(config), (void)(path), false)
 #define careful_resume_waiting(it, config, path) ((void)(it), (void)(config), (void)(path), false)
 #define careful_resume_launched(it) ((void)(it), 0)

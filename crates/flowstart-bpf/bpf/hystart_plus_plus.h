@@ -146,6 +146,7 @@ static __always_inline struct step hystart_plus_plus_on_ack(struct hystart_plus_
 
 #define hystart_plus_plus_send_buffer(config, path) hystart_plus_plus_window(config, path)
 #define hystart_plus_plus_pacing_rate(it) ((void)(it), 0)
+#define hystart_plus_plus_next_wakeup(it) ((void)(it), UNLIMITED)
 #define hystart_plus_plus_may_launch_later(config, path) ((void)(config), (void)(path), false)
 #define hystart_plus_plus_waiting(it, config, path) ((void)(it), (void)(config), (void)(path), false)
 #define hystart_plus_plus_launched(it) ((void)(it), 0)

@@ -81,6 +81,7 @@ static __always_inline struct step initial_start_on_ack(struct initial_start *it
 
 #define initial_start_send_buffer(config, path) initial_start_window(config, path)
 #define initial_start_pacing_rate(it) ((it)->rate)
+#define initial_start_next_wakeup(it) ((void)(it), UNLIMITED)
 #define initial_start_may_launch_later(config, path) ((void)(config), (void)(path), false)
 #define initial_start_waiting(it, config, path) ((void)(it), (void)(config), (void)(path), false)
 #define initial_start_launched(it) ((void)(it), 0)

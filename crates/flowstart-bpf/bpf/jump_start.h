@@ -74,6 +74,7 @@ static __always_inline u64 jump_start_send_buffer(const struct jump_start_config
 	return config->threshold;
 }
 
+#define jump_start_next_wakeup(it) ((void)(it), UNLIMITED)
 #define jump_start_launched(it) ((it)->window.window)
 #define jump_start_has_in_launch(it, position) launched_window_has(&(it)->window, position)
 #define jump_start_on_sent(it, position, in_flight) \

@@ -22,12 +22,14 @@ typedef __u32 __wsum;
 enum bpf_map_type {
 	BPF_MAP_TYPE_ARRAY = 2,
 	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
+	BPF_MAP_TYPE_LRU_HASH = 9,
 	BPF_MAP_TYPE_LPM_TRIE = 11,
 	BPF_MAP_TYPE_SK_STORAGE = 24,
 	BPF_MAP_TYPE_RINGBUF = 27,
 };
 
 enum {
+	BPF_ANY = 0,
 	BPF_F_NO_PREALLOC = 1,
 	BPF_SK_STORAGE_GET_F_CREATE = 1,
 };
@@ -53,6 +55,7 @@ struct sock_common {
 	unsigned short skc_family;
 	struct in6_addr skc_v6_daddr;
 	struct in6_addr skc_v6_rcv_saddr;
+	struct sock *skc_listener;
 };
 
 struct sock {
@@ -60,6 +63,14 @@ struct sock {
 	unsigned long sk_pacing_rate;
 	unsigned long sk_max_pacing_rate;
 	__u32 sk_pacing_status;
+};
+
+struct request_sock {
+	struct sock_common __req_common;
+};
+
+struct inet_connection_sock {
+	const struct tcp_congestion_ops *icsk_ca_ops;
 };
 
 struct minmax_sample {
@@ -89,6 +100,7 @@ struct tcp_sock {
 	__u32 sacked_out;
 	__u32 data_segs_out;
 	__u64 bytes_retrans;
+	__u64 tcp_wstamp_ns;
 	__u8 ecn_flags;
 	__u8 is_cwnd_limited : 1;
 };

@@ -73,6 +73,7 @@ static __always_inline struct launch more_start_launch(struct more_start *it, co
 
 #define more_start_send_buffer(config, path) more_start_window(config, path)
 #define more_start_pacing_rate(it) launched_window_pacing_rate(&(it)->window)
+#define more_start_next_wakeup(it) ((void)(it), UNLIMITED)
 #define more_start_may_launch_later(config, path) ((void)(config), (void)(path), false)
 #define more_start_waiting(it, config, path) ((void)(it), (void)(config), (void)(path), false)
 #define more_start_launched(it) ((it)->window.window)

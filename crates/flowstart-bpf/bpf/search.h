@@ -172,6 +172,7 @@ static __always_inline struct step search_on_ack(struct search *it, const struct
 
 #define search_send_buffer(config, path) search_window(config, path)
 #define search_pacing_rate(it) ((void)(it), 0)
+#define search_next_wakeup(it) ((void)(it), UNLIMITED)
 #define search_may_launch_later(config, path) ((void)(config), (void)(path), false)
 #define search_waiting(it, config, path) ((void)(it), (void)(config), (void)(path), false)
 #define search_launched(it) ((void)(it), 0)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
  * A startup scheme as a congestion control of the kernel. The including file defines STATE, the scheme's type,
- * SCHEME(name), its function of this name, and KERNEL_NAME.
+ * SCHEME(name), its function of this name, and KERNEL_NAME. It may define SEND_BUFFER_WINDOWS, how many windows a send
+ * buffer needs while startup lasts, and EXCHANGE, a file with programs that ask routers, and APPROVED_RATE(sk).
  *
  * Until startup ends the scheme decides on the window; then the kernel's own CUBIC or Reno does. Recovery is the
  * kernel's throughout. While a scheme is in charge CUBIC's HyStart is off.
@@ -10,9 +11,14 @@
  * transmission: the data that waits is known there, and rates that the kernel computes with each acknowledgement are
  * replaced before they are used. The rate stays below SO_MAX_PACING_RATE of the application.
  */
+#include "connection.bpf.h"
 #include "kernel.h"
 #include "startup.h"
 #include "tell.bpf.h"
+
+#ifndef SEND_BUFFER_WINDOWS
+#define SEND_BUFFER_WINDOWS SNDBUF_FACTOR
+#endif
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
@@ -28,112 +34,11 @@ const volatile struct settings settings SEC(".rodata.settings");
 
 #define continues_with_reno settings.continues_with_reno
 
-enum phase {
-	/* Nothing was sent yet. */
-	WAITING = 0,
-	/* The scheme is in charge. */
-	STARTING,
-	/* It still is, and the kernel recovers from a loss. */
-	RECOVERING,
-	/* Startup is over, or the scheme lacked its input: the kernel's congestion avoidance is in charge. */
-	OVER,
-};
-
-struct connection {
-	STATE scheme;
-	/* The scheme's window, and the packets that were made of it. */
-	u64 cwnd;
-	u32 packets;
-	/* The RTT that the next acknowledgement tells, and the latest one. */
-	u32 rtt;
-	u32 latest_rtt;
-	u64 retransmitted;
-	/* The window of the launch. */
-	u64 launched;
-	/* The position of the first byte. */
-	u32 first;
-	/* What was the first missing byte when the latest retransmissions left. */
-	u32 una;
-	/* The kernel's own initial window in packets. */
-	u32 initial;
-	u8 phase;
-	/* Why startup ended, if that waits for the kernel's next state; GOES_ON: nothing waits. */
-	u8 ends;
-	/* Whether the launch is paced, and whether pacing was begun for it. */
-	bool paced;
-	bool began_pacing;
-	bool acknowledged;
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct connection);
-} connections SEC(".maps");
-
-static __always_inline struct connection *connection_of(struct sock *sk)
-{
-	return bpf_sk_storage_get(&connections, sk, 0, 0);
-}
-
-static __always_inline u64 in_segments(u64 bytes, u32 segment)
-{
-	return segment ? (bytes + segment - 1) / segment : 0;
-}
-
-static __always_inline void set_window(struct tcp_sock *tp, struct connection *it, u64 cwnd)
-{
-	u64 packets = smaller(larger(in_segments(cwnd, tp->mss_cache), 1), tp->snd_cwnd_clamp);
-
-	it->cwnd = cwnd;
-	it->packets = packets;
-	tp->snd_cwnd = packets;
-}
-
-static __always_inline void set_ssthresh(struct tcp_sock *tp, u64 ssthresh)
-{
-	if (ssthresh == UNLIMITED)
-		tp->snd_ssthresh = TCP_INFINITE_SSTHRESH;
-	else
-		tp->snd_ssthresh = smaller(larger(in_segments(ssthresh, tp->mss_cache), 2), TCP_INFINITE_SSTHRESH);
-}
-
-/* The window in bytes; what the kernel made of it since counts. */
-static __always_inline u64 window_of(struct tcp_sock *tp, struct connection *it)
-{
-	if (tp->snd_cwnd != it->packets)
-		it->cwnd = (u64)tp->snd_cwnd * tp->mss_cache;
-	return it->cwnd;
-}
-
-static __always_inline void stop_pacing(struct sock *sk, struct connection *it)
-{
-	it->paced = false;
-	if (!it->began_pacing)
-		return;
-	it->began_pacing = false;
-	/* The application may have asked for pacing meanwhile. */
-	if (sk->sk_pacing_status == SK_PACING_NEEDED && sk->sk_max_pacing_rate == ~0UL)
-		sk->sk_pacing_status = SK_PACING_NONE;
-}
-
-/* Paces the launch until it has left. */
-static __always_inline void pace(struct sock *sk, struct connection *it, bool goes_on, u64 rate)
-{
-	if (!it->paced)
-		return;
-	if (!goes_on) {
-		stop_pacing(sk, it);
-		return;
-	}
-	if (sk->sk_pacing_status == SK_PACING_NONE) {
-		sk->sk_pacing_status = SK_PACING_NEEDED;
-		it->began_pacing = true;
-	}
-	if (rate)
-		sk->sk_pacing_rate = smaller(rate, sk->sk_max_pacing_rate);
-}
+#ifdef EXCHANGE
+#include EXCHANGE
+#else
+#define APPROVED_RATE(sk) ((void)(sk), 0)
+#endif
 
 static __always_inline void end_startup(struct sock *sk, struct connection *it, enum reason reason)
 {
@@ -168,6 +73,7 @@ static __always_inline void sense(struct sock *sk, struct connection *it, struct
 	path->min_rtt = path->handshake_rtt;
 	path->bytes_waiting = tp->write_seq - it->first;
 	path->receive_window = tp->snd_wnd;
+	path->approved_rate = APPROVED_RATE(sk);
 	path->hint_rate = 0;
 	path->saved_rtt = 0;
 	path->saved_age = 0;
@@ -334,8 +240,11 @@ u32 BPF_PROG(startup_min_tso_segs, struct sock *sk)
 	}
 	if (it->paced || it->phase == STARTING) {
 		u64 rate = SCHEME(pacing_rate)(&it->scheme);
+		u64 wakeup = SCHEME(next_wakeup)(&it->scheme);
 		bool goes_on = is_leaving(tp, it);
 
+		if (wakeup != UNLIMITED)
+			rate = rate_until(tp, it, bpf_ktime_get_ns(), wakeup);
 		if (it->phase == OVER) {
 			/* The launch ended startup, and its rate ends with the first acknowledgement. */
 			if (is_before(it->first, tp->snd_una))
@@ -357,9 +266,9 @@ u32 BPF_PROG(startup_sndbuf_expand, struct sock *sk)
 	struct connection *it;
 	u64 wanted, segments = larger(tp->snd_cwnd, 10);
 
-	/* The kernel's own factor; most calls come later. */
+	/* The kernel's own factor; most calls come later. While startup lasts ssthresh is infinite. */
 	if (tp->data_segs_out || !tp->mss_cache)
-		return SNDBUF_FACTOR;
+		return tp->snd_ssthresh == TCP_INFINITE_SSTHRESH ? SEND_BUFFER_WINDOWS : SNDBUF_FACTOR;
 	it = connection_of(sk);
 	if (!it || it->phase != WAITING)
 		return SNDBUF_FACTOR;
@@ -505,6 +414,10 @@ void BPF_PROG(startup_cwnd_event, struct sock *sk, enum tcp_ca_event event)
 
 		catch_up(tp, it);
 		step = SCHEME(on_recovered)(&it->scheme, window_of(tp, it));
+		if (step.reason == GOES_ON) {
+			it->phase = STARTING;
+			set_ssthresh(tp, UNLIMITED);
+		}
 		obey(sk, it, &step);
 	}
 }

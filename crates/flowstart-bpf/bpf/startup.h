@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * What a startup scheme gets and decides. A scheme is the functions NAME_launch, NAME_on_sent, NAME_on_time,
- * NAME_on_ack, NAME_on_ack_in_recovery, NAME_on_retransmission, NAME_on_congestion, NAME_on_undo and
+ * What a startup scheme gets and decides. A scheme is the functions NAME_launch, NAME_on_sent, NAME_next_wakeup,
+ * NAME_on_time, NAME_on_ack, NAME_on_ack_in_recovery, NAME_on_retransmission, NAME_on_congestion, NAME_on_undo and
  * NAME_on_recovered over a struct NAME, with its parameters in a struct NAME_config, as the trait `Startup` of
  * flowstart-core has them. Bytes are bytes, times microseconds, rates bytes per second; 0 is unknown.
  */
@@ -21,6 +21,8 @@ struct path {
 	u64 hint_rate;
 	u64 saved_rtt;
 	u64 saved_age;
+	/* What all routers of the path have approved. */
+	u64 approved_rate;
 	u64 segment;
 	u64 initial_window;
 };
@@ -80,6 +82,7 @@ enum reason {
 	EXIT_IDLE,
 	EXIT_SSTHRESH,
 	EXIT_PATH_CHANGED,
+	EXIT_ACK_TRAIN,
 	REASONS,
 };
 

@@ -15,9 +15,12 @@ use flowstart_bpf::port::Ported;
 use flowstart_core::event::{Ack, DecisionLog, Loss, Sent};
 use flowstart_core::launch::{Launch, UNPACED};
 use flowstart_core::path::{AccessTechnology, Hint, PathKnowledge, SavedPath};
+use flowstart_core::quick_start::rate::RateCode;
 use flowstart_core::rtt::RttEstimator;
 use flowstart_core::startup::{Increase, StartupConfig, StartupContext, StartupState, Step, blitzstart};
-use flowstart_core::startup::{careful_resume, hystart_plus_plus, initial_start, jump_start, more_start, search};
+use flowstart_core::startup::{
+    careful_resume, hystart, hystart_plus_plus, initial_start, jump_start, more_start, quick_start, search, suss,
+};
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
 use flowstart_core::window::Window;
@@ -28,8 +31,20 @@ const SEGMENT: u64 = 1448;
 /// Where a connection's positions begin, near the end of TCP's numbers.
 const FIRST: u32 = u32::MAX - 50_000;
 /// Names of `enum reason`.
-const REASONS: [&str; 11] =
-    ["", "launch", "loss", "ecn", "delay", "chokepoint", "validated", "timeout", "idle", "ssthresh", "path-changed"];
+const REASONS: [&str; 12] = [
+    "",
+    "launch",
+    "loss",
+    "ecn",
+    "delay",
+    "chokepoint",
+    "validated",
+    "timeout",
+    "idle",
+    "ssthresh",
+    "path-changed",
+    "ack-train",
+];
 
 /// A scheme's program in user space.
 fn program(scheme: &str) -> PathBuf {
@@ -160,7 +175,7 @@ impl Host {
         let launch = self.scheme.as_dyn().launch(self.now, path, &mut DecisionLog::default());
         writeln!(
             self.script,
-            "launch {} {} {} {} {} {} {} {SEGMENT} {} {FIRST}",
+            "launch {} {} {} {} {} {} {} {} {SEGMENT} {} {FIRST}",
             self.rtt,
             micros(path.min_rtt()),
             bytes(path.bytes_waiting),
@@ -168,6 +183,7 @@ impl Host {
             path.hint.map_or(0, |hint| hint.bandwidth.bits_per_sec() / 8),
             micros(path.saved.map(|saved| saved.rtt)),
             micros(path.saved.map(|saved| saved.age)),
+            path.approved_rate.map_or(0, |rate| rate.bits_per_sec() / 8),
             10 * SEGMENT,
         )
         .unwrap();
@@ -274,6 +290,8 @@ impl Host {
         let loss = Loss { now: self.now, bytes, position, in_flight_before: before, in_flight };
         if bytes > Bytes::ZERO {
             self.scheme.as_dyn().on_lost(&loss);
+            // Which packet is sent again first; the rest is told behind the event.
+            self.scheme.as_dyn().on_retransmission(self.acknowledged + SEGMENT, Bytes::ZERO);
         }
         let step = self.scheme.as_dyn().on_congestion(&loss, self.window, reduced);
         // What the scheme finds out from the retransmissions the kernel's program sees at the oldest packet.
@@ -325,8 +343,11 @@ fn both_agree(program: &Path, config: &StartupConfig, path: &PathKnowledge, even
 fn path() -> impl Strategy<Value = PathKnowledge> {
     let rtt = 1..400_000_u64;
     let kbit = 100..400_000_u64;
-    (rtt.clone(), 1_000..3_000_000_u64, 3_000..3_000_000_u64, proptest::option::of(kbit), proptest::option::of(rtt))
-        .prop_map(|(rtt, waiting, receive_window, kbit, saved)| PathKnowledge {
+    let known =
+        (proptest::option::of(kbit), proptest::option::of(rtt.clone()), proptest::option::weighted(0.8, 1..16_u8));
+    (rtt, 1_000..3_000_000_u64, 3_000..3_000_000_u64, known).prop_map(
+        |(rtt, waiting, receive_window, (kbit, saved, approved))| PathKnowledge {
+            approved_rate: approved.map(|code| RateCode::from_bits(code).rate()),
             handshake_rtt: Some(Duration::from_micros(rtt)),
             bytes_waiting: Some(Bytes::new(waiting)),
             receive_window: Some(Bytes::new(receive_window)),
@@ -340,7 +361,8 @@ fn path() -> impl Strategy<Value = PathKnowledge> {
                 age: Duration::from_micros(7_000_000),
             }),
             ..PathKnowledge::default()
-        })
+        },
+    )
 }
 
 /// Random transfers of a scheme with random parameters.
@@ -470,4 +492,48 @@ fn careful_resume_is_that_of_the_core() {
         },
     );
     agrees("careful-resume", configs);
+}
+
+#[test]
+fn suss_is_that_of_the_core() {
+    let limits = (1..20_u32, 0..8_000_u64, 0..20_000_u64, 0..40_000_u64, 2..40_u32);
+    let choices = (proptest::option::of(1..40_u32), 0..8_u32, 0..50_000_u64, any::<bool>());
+    let configs = (limits, choices).prop_map(|(limits, (iw, rounds, smallest_rtt, pacing))| {
+        let (samples, least, more, ack_gap, low_window) = limits;
+        StartupConfig::Suss(suss::Config {
+            iw,
+            rounds,
+            smallest_rtt: Duration::from_micros(smallest_rtt),
+            pacing,
+            hystart: hystart::Limits {
+                samples,
+                min_threshold: Duration::from_micros(least),
+                max_threshold: Duration::from_micros(least + more),
+                ack_gap: Duration::from_micros(ack_gap),
+                low_window,
+            },
+        })
+    });
+    agrees("suss", configs);
+}
+
+#[test]
+fn quick_start_is_that_of_the_core() {
+    use quick_start::{SsthreshAfterFailure, Verified};
+    let configs = (0..200_u64, proptest::option::of(1..40_u32), any::<bool>(), any::<bool>()).prop_map(
+        |(header, iw, reduced, ends)| {
+            StartupConfig::QuickStart(quick_start::Config {
+                header: Bytes::new(header),
+                iw,
+                ssthresh_after_failure: if reduced {
+                    SsthreshAfterFailure::Reduced
+                } else {
+                    SsthreshAfterFailure::Initial
+                },
+                verified: if ends { Verified::CongestionAvoidance } else { Verified::SlowStart },
+                ..Default::default()
+            })
+        },
+    );
+    agrees("quick-start", configs);
 }

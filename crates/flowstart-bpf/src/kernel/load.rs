@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use libbpf_rs::{MapCore, Object, ObjectBuilder, PrintLevel, set_print};
 
 use super::pins::{self, Found};
-use super::{KernelError, available, hints, lock, permission};
+use super::{KernelError, available, exchange, hints, lock, permission};
 use crate::hint::Hint;
 use crate::port::{Port, Ported};
 
@@ -28,14 +28,21 @@ pub enum Continuation {
     Reno,
 }
 
-/// Loads a scheme, which stays until [`unload`](super::unload()).
+/// Loads a scheme, which stays until [`unload`](super::unload()). One that asks routers asks by these interfaces of
+/// this network namespace.
 ///
 /// # Errors
 ///
 /// What this host or kernel cannot do. Nothing is then left behind.
-pub fn load(ported: &Ported, continuation: Continuation, hints: &[Hint]) -> Result<(), KernelError> {
+pub fn load(
+    ported: &Ported,
+    continuation: Continuation,
+    hints: &[Hint],
+    interfaces: &[String],
+) -> Result<(), KernelError> {
     let port = ported.port;
     permission::check()?;
+    let interfaces = exchange::indices(interfaces)?;
     hints::check(port, ported.hint_use, hints)?;
     let _lock = lock::changes()?;
     match pins::find(port)? {
@@ -54,9 +61,14 @@ pub fn load(ported: &Ported, continuation: Continuation, hints: &[Hint]) -> Resu
             hints::note_use(&map, port, ported.hint_use)?;
         }
     }
+    let sockets = if port.asks_routers { Some(exchange::all_sockets()?) } else { None };
     pins::make_folder(port)?;
     let mut made = Vec::new();
-    let pinned = pin(port, &mut object, &mut made).and_then(|()| {
+    let mut pinned = pin(port, &mut object, &mut made);
+    if let (Ok(()), Some(sockets)) = (&pinned, sockets) {
+        pinned = listening(port, || exchange::attach(port, &object, &sockets, &interfaces, &mut made));
+    }
+    let pinned = pinned.and_then(|()| {
         let is_there = pins::find(port)? == Found::Loaded && available()?.iter().any(|name| name == port.kernel_name);
         let told = || "it took the programs, and has no congestion control of this name".to_owned();
         if is_there { Ok(()) } else { Err(KernelError::Refused { scheme: port.scheme, told: told() }) }
@@ -107,17 +119,17 @@ fn in_kernel(port: &Port, settings: &[u8]) -> Result<Object, KernelError> {
 }
 
 /// Registers the congestion control and pins what keeps it; `made` gets the names of the files.
-fn pin(port: &Port, object: &mut Object, made: &mut Vec<&'static str>) -> Result<(), KernelError> {
+fn pin(port: &Port, object: &mut Object, made: &mut Vec<String>) -> Result<(), KernelError> {
     listening(port, || {
         for mut map in object.maps_mut() {
             if let Some(name) = pins::MAPS.into_iter().find(|name| map.name() == *name) {
                 map.pin(pins::file(port, name))?;
-                made.push(name);
+                made.push(name.to_owned());
             }
         }
         for mut map in object.maps_mut().filter(|map| map.name() == OPERATIONS) {
             map.attach_struct_ops()?.pin(pins::file(port, pins::LINK))?;
-            made.push(pins::LINK);
+            made.push(pins::LINK.to_owned());
         }
         Ok(())
     })

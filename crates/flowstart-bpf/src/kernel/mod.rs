@@ -13,6 +13,7 @@ pub use self::status::{Counts, Status, Statuses, status};
 pub use self::unload::{Unloaded, unload};
 
 mod events;
+mod exchange;
 mod hints;
 mod in_force;
 mod load;
@@ -127,6 +128,18 @@ pub enum KernelError {
         /// All that were to be given.
         wanted: usize,
     },
+    /// There is no such interface.
+    #[error("this network namespace has no interface {name}")]
+    Interface {
+        /// Its name.
+        name: String,
+    },
+    /// Too many interfaces.
+    #[error("at most {} interfaces can ask", exchange::MOST_INTERFACES)]
+    Interfaces,
+    /// There is no hierarchy in which all sockets are.
+    #[error("no control groups of version 2 are mounted (cgroup2), by which the programs see this host's sockets")]
+    NoControlGroups,
     /// What is loaded was written by another version.
     #[error("{file} is not as this version writes it; unload {scheme} and load it again")]
     OtherVersion {
@@ -149,6 +162,8 @@ impl KernelError {
                 | Self::Followed { .. }
                 | Self::Useless { .. }
                 | Self::Full { .. }
+                | Self::Interface { .. }
+                | Self::Interfaces
         )
     }
 }

@@ -9,7 +9,7 @@ use libbpf_rs::MapHandle;
 use nix::mount::{MsFlags, mount, umount};
 use nix::sys::statfs::{BPF_FS_MAGIC, statfs};
 
-use super::KernelError;
+use super::{KernelError, exchange};
 use crate::port::Port;
 
 /// Where the BPF filesystem is.
@@ -100,8 +100,8 @@ fn check_filesystem() -> Result<(), KernelError> {
 
 /// Removes all that loads make.
 pub(super) fn remove_all(port: &Port) {
-    let files: Vec<_> = MAPS.iter().copied().chain([LINK]).collect();
-    remove_folder(port, &files);
+    let own = MAPS.iter().copied().chain([LINK]).map(str::to_owned);
+    remove_folder(port, &own.chain(exchange::files()).collect::<Vec<_>>());
 }
 
 /// A map of a loaded scheme.
@@ -175,7 +175,7 @@ fn make(folder: &Path) -> Result<(), KernelError> {
 
 /// Removes the named files of a scheme, and what nothing needs any more: folders that are empty, and the filesystem if
 /// it was mounted for this. What others put there stays.
-pub(super) fn remove_folder(port: &Port, files: &[&str]) {
+pub(super) fn remove_folder(port: &Port, files: &[String]) {
     let is_own = |folder: &Path| matches!(is_folder_of_root(folder), Ok(true));
     if !is_own(FOLDER.as_ref()) {
         return;

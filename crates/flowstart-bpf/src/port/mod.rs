@@ -19,6 +19,8 @@ pub struct Port {
     pub needs: Option<&'static str>,
     /// Whether hints can serve it, with some parameters.
     pub takes_hints: bool,
+    /// Whether the routers of the path are asked, by interfaces of this host.
+    pub asks_routers: bool,
 }
 
 /// All of them, in alphabetical order.
@@ -29,16 +31,22 @@ pub const PORTS: &[Port] = &[
     Port::hinted("initial-start", "fs_initialstart", None),
     Port::unhinted("jump-start", "fs_jump_start"),
     Port::hinted("more-start", "fs_more_start", Some("rate=, or a hint for the destination")),
+    Port::asking("quick-start", "fs_quick_start", "an approval by the routers of the path"),
     Port::unhinted("search", "fs_search"),
+    Port::unhinted("suss", "fs_suss"),
 ];
 
 impl Port {
     const fn hinted(scheme: &'static str, kernel_name: &'static str, needs: Option<&'static str>) -> Self {
-        Self { scheme, kernel_name, needs, takes_hints: true }
+        Self { scheme, kernel_name, needs, takes_hints: true, asks_routers: false }
     }
 
     const fn unhinted(scheme: &'static str, kernel_name: &'static str) -> Self {
-        Self { scheme, kernel_name, needs: None, takes_hints: false }
+        Self { scheme, kernel_name, needs: None, takes_hints: false, asks_routers: false }
+    }
+
+    const fn asking(scheme: &'static str, kernel_name: &'static str, needs: &'static str) -> Self {
+        Self { scheme, kernel_name, needs: Some(needs), takes_hints: false, asks_routers: true }
     }
 }
 

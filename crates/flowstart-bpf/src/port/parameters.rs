@@ -1,8 +1,11 @@
 //! The parameters of each scheme, in the order of `struct NAME_config`.
 
+use flowstart_core::quick_start::rate::{RateCode, RateEncoding};
 use flowstart_core::startup::{
-    StartupConfig, blitzstart, careful_resume, hystart_plus_plus, initial_start, jump_start, more_start, search,
+    StartupConfig, blitzstart, careful_resume, hystart_plus_plus, initial_start, jump_start, more_start, quick_start,
+    search, suss,
 };
+use flowstart_core::time::Duration;
 use flowstart_core::units::Rate;
 
 use super::layout::Layout;
@@ -17,7 +20,9 @@ pub(super) fn write(config: &StartupConfig, to: &mut Layout) -> Result<HintUse, 
         StartupConfig::InitialStart(config) => initial_start(config, to),
         StartupConfig::JumpStart(config) => jump_start(config, to),
         StartupConfig::MoreStart(config) => more_start(config, to),
+        StartupConfig::QuickStart(config) => quick_start(config, to),
         StartupConfig::Search(config) => search(config, to),
+        StartupConfig::Suss(config) => suss(config, to),
         other => Err(PortError::Scheme { scheme: other.name().to_owned() }),
     }
 }
@@ -131,6 +136,29 @@ fn jump_start(config: &jump_start::Config, to: &mut Layout) -> Result<HintUse, P
     Ok(HintUse::None)
 }
 
+/// What is compared of each step of a nonce.
+const COMPARED: [u32; 3] = [0, 0x2aaa_aaaa, 0x3fff_ffff];
+
+fn quick_start(config: &quick_start::Config, to: &mut Layout) -> Result<HintUse, PortError> {
+    use quick_start::{Reports, RequestKind, SsthreshAfterFailure, Verified};
+    to.only("request", config.request != RequestKind::Buffers, "rate=, for the data is not known yet")?;
+    to.only("encoding", config.encoding == RateEncoding::Exponential, "exponential")?;
+    to.only("passes", config.passes == 1, "1")?;
+    to.only("reports", config.reports != Reports::Always, "never, for segments have no room for them")?;
+    to.only("after_idle", config.after_idle.is_none(), "the request of the handshake")?;
+    to.only("after_move", !config.after_move, "the request of the handshake")?;
+    to.only("granularity", config.granularity == Duration::ZERO, "the kernel's")?;
+    let asked = Rate::from_bits_per_sec(config.rate.bits_per_sec() / u64::from(config.parallel));
+    let rounded = config.encoding.round(asked, config.rounding);
+    to.wide(config.header.get());
+    to.number(config.iw.unwrap_or(0));
+    to.number(RateCode::at_most(rounded).bits().into());
+    to.number(COMPARED.get(config.nonce_bits as usize).copied().unwrap_or(COMPARED[2]));
+    to.switch(config.ssthresh_after_failure == SsthreshAfterFailure::Reduced);
+    to.switch(config.verified == Verified::CongestionAvoidance);
+    Ok(HintUse::None)
+}
+
 fn search(config: &search::Config, to: &mut Layout) -> Result<HintUse, PortError> {
     use search::{AppLimited, Exit, LookBack, SkippedBins};
     let search::Config { iw, variant, window_factor, w, extra_bins, thresh, .. } = config;
@@ -147,5 +175,19 @@ fn search(config: &search::Config, to: &mut Layout) -> Result<HintUse, PortError
     to.number((window_factor / f64::from(*w) * 1e9).round() as u32);
     to.number((thresh.unwrap_or(0.26) * 1e6).round() as u32);
     to.number(iw.unwrap_or(0));
+    Ok(HintUse::None)
+}
+
+fn suss(config: &suss::Config, to: &mut Layout) -> Result<HintUse, PortError> {
+    let suss::Config { iw, rounds, smallest_rtt, pacing, hystart } = config;
+    to.time(*smallest_rtt);
+    to.time(hystart.min_threshold);
+    to.time(hystart.max_threshold);
+    to.time(hystart.ack_gap);
+    to.number(hystart.samples);
+    to.number(hystart.low_window);
+    to.number(iw.unwrap_or(0));
+    to.number(*rounds);
+    to.switch(*pacing);
     Ok(HintUse::None)
 }

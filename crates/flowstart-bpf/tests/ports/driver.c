@@ -50,9 +50,9 @@ int main(int count, char **arguments)
 		unsigned position, in_use, in_launch;
 		struct loss loss;
 
-		if (sscanf(line, "launch %llu %llu %llu %llu %llu %llu %llu %llu %llu %u", &path.handshake_rtt, &path.min_rtt,
+		if (sscanf(line, "launch %llu %llu %llu %llu %llu %llu %llu %llu %llu %llu %u", &path.handshake_rtt, &path.min_rtt,
 			   &path.bytes_waiting, &path.receive_window, &path.hint_rate, &path.saved_rtt,
-			   &path.saved_age, &path.segment, &path.initial_window, &position) == 10) {
+			   &path.saved_age, &path.approved_rate, &path.segment, &path.initial_window, &position) == 11) {
 			struct launch launch = SCHEME(launch)(&scheme, &config, &path, position);
 
 			cwnd = launch.cwnd;

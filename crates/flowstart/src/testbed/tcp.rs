@@ -118,6 +118,12 @@ pub(super) fn available() -> Vec<String> {
 pub(super) fn check(plan: &Plan, cell: &Cell) -> Result<(), String> {
     let scheme = &plan.schemes[cell.scheme].text;
     let name = congestion_control(scheme).map_err(|error| format!("--scheme `{scheme}`: {error}, and {STACK}"))?;
+    if port::find(scheme).is_ok_and(|port| port.asks_routers) {
+        return Err(format!(
+            "--scheme `{scheme}`: in the kernel it asks by the interfaces for which it was loaded, and those of a testbed are \
+             new for each transfer"
+        ));
+    }
     match available().iter().any(|one| one == name) {
         true => Ok(()),
         false => Err(format!("--scheme `{scheme}`: {}", missing(name))),

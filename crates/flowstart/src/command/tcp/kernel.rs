@@ -21,8 +21,11 @@ pub(super) fn load(arguments: &Load, ported: &Ported) -> Result<(), Failure> {
         Continuation::Reno => kernel::Continuation::Reno,
     };
     let hints = arguments.hints.all()?;
-    kernel::load(ported, continuation, &hints).map_err(|error| failure(&error))?;
-    let Port { scheme, kernel_name, .. } = ported.port;
+    kernel::load(ported, continuation, &hints, &arguments.interfaces).map_err(|error| failure(&error))?;
+    let Port { scheme, kernel_name, asks_routers, .. } = ported.port;
+    if *asks_routers && arguments.interfaces.is_empty() {
+        note!("note: without --interface no server of this host asks routers");
+    }
     if ported.hint_use != HintUse::None && hints.is_empty() {
         note!("note: without --hint {scheme} knows nothing of any destination");
     }

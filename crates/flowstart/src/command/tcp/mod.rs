@@ -32,6 +32,7 @@ Examples:
   flowstart tcp load blitzstart --hint 192.0.2.0/24=25mbit,40ms
   flowstart tcp hint blitzstart --hint 192.0.2.0/24=50mbit,40ms
   flowstart tcp hint blitzstart --remove 192.0.2.0/24
+  flowstart tcp load quick-start:rate=100mbit --interface eth0
   flowstart tcp list
 
 A loaded scheme is a congestion control of the kernel (eBPF), under the name that `list` shows. Programs need no change: they get \
@@ -39,6 +40,10 @@ it as the default of their network namespace (the sysctl above), by a route (`ip
 ask for it (TCP_CONGESTION). Until startup ends the scheme decides on the window; then the kernel's own CUBIC or Reno \
 does. Recovery from losses is the kernel's throughout. A scheme that lacks its input leaves the start to CUBIC, and the \
 counts of `status` say so.
+
+With quick-start a server's SYN/ACKs ask the routers of the path for a rate (RFC 4782), and clients of hosts where it is \
+loaded answer. Programs see all IPv4 packets and sockets of the host for that (control groups of version 2), and the packets \
+that leave by the named interfaces (TCX, Linux 6.6).
 
 A scheme stays loaded until `unload`, held by files below /sys/fs/bpf/flowstart. Connections that have it when it is \
 unloaded go on with it until they end. Only root may choose it for a socket, unless \
@@ -75,6 +80,10 @@ struct Load {
     continuation: Continuation,
     #[command(flatten)]
     hints: Hints,
+    /// quick-start: the interfaces of this network namespace by which servers ask, over IPv4, up to 16. Without any
+    /// they do not ask. Clients always answer.
+    #[arg(long = "interface", value_name = "NAME", num_args = 1..)]
+    interfaces: Vec<String>,
     #[command(flatten)]
     form: Form,
 }
@@ -169,6 +178,9 @@ impl Load {
         if ported.hint_use == HintUse::None {
             self.hints.refuse(&format!("{} uses no hints with these parameters", ported.port.scheme))?;
         }
+        if let Some(interface) = self.interfaces.first().filter(|_| !ported.port.asks_routers) {
+            return Err(Failure::Input(format!("--interface `{interface}`: {} asks no routers", ported.port.scheme)));
+        }
         Ok(ported)
     }
 }
@@ -222,9 +234,9 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
 }
 
 fn list(json: bool) -> Result<(), Failure> {
-    let lines = PORTS.iter().map(|Port { scheme, kernel_name, needs, takes_hints }| {
+    let lines = PORTS.iter().map(|Port { scheme, kernel_name, needs, takes_hints, asks_routers }| {
         if json {
-            json!({ "scheme": scheme, "kernel_name": kernel_name, "needs": needs, "takes_hints": takes_hints })
+            json!({ "scheme": scheme, "kernel_name": kernel_name, "needs": needs, "takes_hints": takes_hints, "asks_routers": asks_routers })
         } else {
             let needs = needs.map_or(String::new(), |needs| format!("; needs {needs}"));
             Value::String(format!("{scheme}: {kernel_name}{needs}"))
