@@ -8,6 +8,7 @@
 //! | each packet that crossed them, and how late packets left (Linux) | [`packet_log`], [`lateness`] |
 //! | where these packets come from and go to (Linux) | [`port`] |
 //! | the Quick-Start router and the SCONE element at the link of either (Linux) | [`quick_start`], [`scone`] |
+//! | what a packet costs a router (Linux) | [`cost`] |
 //! | servers and clients on one machine, joined by a router (Linux) | [`dumbbell`], [`namespace`] |
 
 #[cfg(doctest)]
@@ -16,6 +17,8 @@ struct Readme;
 
 #[cfg(target_os = "linux")]
 mod checksum;
+#[cfg(target_os = "linux")]
+pub mod cost;
 #[cfg(target_os = "linux")]
 pub mod dumbbell;
 #[cfg(target_os = "linux")]

@@ -37,7 +37,7 @@ use crate::links::{Clock, LARGEST, Links, READ, wait, wake_in_time};
 use crate::packet::{Packet, Unusable, mark};
 use crate::packet_log::{Entries, Entry, PacketLog, packet_log};
 use crate::port::{Port, PortError, PortName};
-use crate::quick_start::{Fate, LinkRouter, Options};
+use crate::quick_start::{LinkRouter, Options};
 use crate::scone::{Signals, advised};
 
 /// A router's configuration.
@@ -392,24 +392,19 @@ impl Router {
         }
         let (head, in_ip) = bytes[..self.account.head + packet.length].split_at_mut(self.account.head);
         let is_hop = self.decrement_ttl && !packet.is_for_one_link;
-        let mut ttl = packet.ttl.checked_sub(is_hop.into());
-        if is_hop && matches!(ttl, None | Some(0)) {
-            self.direction(is_down).expired += 1;
-            return;
-        }
-        if let Some(router) = self.quick_start.as_mut().filter(|_| is_down) {
-            let (options, seen) = (packet.options(in_ip), &mut self.told.quick_start);
-            match router.on_datagram(now, packet.flow, packet.version, options, Some(packet.ttl), seen) {
-                Fate::Plain => {}
-                Fate::Without => packet.replace_option(in_ip, packet.version.filling()),
-                Fate::With(rewritten) => {
-                    packet.replace_option(in_ip, rewritten.option.emit(packet.version));
-                    ttl = Some(rewritten.ttl);
-                }
-                Fate::Drop => return,
+        let mut ttl = match packet.ttl.checked_sub(is_hop.into()) {
+            None | Some(0) if is_hop => {
+                self.direction(is_down).expired += 1;
+                return;
             }
+            left => left.unwrap_or(packet.ttl),
+        };
+        if let Some(router) = self.quick_start.as_mut().filter(|_| is_down) {
+            let left = router.on_packet(now, &packet, in_ip, ttl, &mut self.told.quick_start);
+            let Some(left) = left else { return };
+            ttl = left;
         }
-        if let Some(ttl) = ttl.filter(|ttl| *ttl != packet.ttl) {
+        if ttl != packet.ttl {
             packet.set_ttl(in_ip, ttl);
         }
         if let Some(element) = self.element.as_mut().filter(|_| is_down)
