@@ -106,6 +106,8 @@ pub struct Direction {
     pub expired: u64,
     /// Packets that wait now, and their bytes.
     pub waiting: (usize, Bytes),
+    /// How long the packet that left last had been in the queue and in service.
+    pub sojourn: Duration,
 }
 
 /// What happened.
@@ -297,22 +299,26 @@ impl Router {
         self.links.note_lateness(now);
         let Self { ports: [servers, clients], links, quick_start, told, account, .. } = self;
         let (Links { down, up, spare, .. }, head) = (links, account.head);
-        let marked = &mut told.down.marked;
+        let Direction { marked, sojourn, .. } = &mut told.down;
         down.advance_telling(
             now,
             |at, departure, packet| {
                 if let Some(router) = quick_start {
                     router.on_departure(at, departure.size, departure.flow);
                 }
+                *sojourn = at.since(packet.arrived);
                 *marked += u64::from(mark_if_told(departure, &mut packet.bytes[head..]));
             },
             |at, packet| spare.push(account.send(true, clients, at, packet)),
         );
         account.clear_dropped(true, down, spare);
-        let marked = &mut told.up.marked;
+        let Direction { marked, sojourn, .. } = &mut told.up;
         up.advance_telling(
             now,
-            |_, departure, packet| *marked += u64::from(mark_if_told(departure, &mut packet.bytes[head..])),
+            |at, departure, packet| {
+                *sojourn = at.since(packet.arrived);
+                *marked += u64::from(mark_if_told(departure, &mut packet.bytes[head..]));
+            },
             |at, packet| spare.push(account.send(false, servers, at, packet)),
         );
         account.clear_dropped(false, up, spare);

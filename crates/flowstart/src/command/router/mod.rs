@@ -11,15 +11,23 @@ use crate::failure::Failure;
 use crate::quic::socket_address;
 
 #[cfg(target_os = "linux")]
+mod control;
+#[cfg(target_os = "linux")]
+mod latest;
+#[cfg(target_os = "linux")]
 mod linux;
 #[cfg(target_os = "linux")]
 mod metrics;
 #[cfg(target_os = "linux")]
 mod packet_log;
 #[cfg(target_os = "linux")]
+mod told;
+#[cfg(target_os = "linux")]
 mod units;
 #[cfg(target_os = "linux")]
-pub(super) use linux::{as_json, in_words};
+mod view;
+#[cfg(target_os = "linux")]
+pub(super) use told::{as_json, in_words};
 
 #[derive(Debug, Args)]
 #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "the command is refused there"))]
@@ -51,7 +59,8 @@ their own, a flow is one of addresses, protocol and ports. Packets that are neit
 VLANs and what is malformed are counted and dropped. With quick_start=target, or another of these keys, the link to \
 clients has a router that approves rates in the option of Quick-Start (RFC 4782), as in the lab, and takes one from the \
 TTL or hop limit of packets with one. With scone=RATE the link to clients is also an element that advises this rate in \
-SCONE packets. Hosts are the real ones, so keys about hosts and hints are refused. SIGINT and SIGTERM end the router, \
+SCONE packets. While it runs on a terminal a table on stderr shows queue, sojourn, drops, marks and approvals, unless \
+--stats writes lines or --quiet is given. Hosts are the real ones, so keys about hosts and hints are refused. SIGINT and SIGTERM end the router, \
 which then says what it counted. It takes Linux and root (CAP_NET_ADMIN, and CAP_NET_RAW for interfaces).
 
 On a busy host the router waits for other programs, and packets leave some milliseconds late, though in the order and \
@@ -84,6 +93,10 @@ pub(crate) struct Arguments {
     /// Answer /metrics (Prometheus) over HTTP/1.1 here; counts are up to a second old.
     #[arg(long, value_name = "ADDRESS", value_parser = socket_address)]
     metrics: Option<SocketAddr>,
+    /// Answer here (a Unix socket that is made, for this user only): a line {"get":"statistics"} gets a line of JSON
+    /// with queue, sojourn, drops, marks and approvals, which are up to a tenth of a second old.
+    #[arg(long, value_name = "PATH")]
+    control: Option<PathBuf>,
     /// Write a line of CSV for each packet into this file: its direction and bytes, when it arrived, when it was to
     /// leave by the link (empty: it was dropped or lost), and when it had left, in nanoseconds.
     #[arg(long, value_name = "FILE")]
