@@ -6,6 +6,7 @@
 //! | UDP datagrams through a link in each direction (Linux) | [`relay`] |
 //! | packets of IP through a link in each direction (Linux) | [`router`] |
 //! | each packet that crossed them, and how late packets left (Linux) | [`packet_log`], [`lateness`] |
+//! | who tells senders that the time of a packet is over (Linux) | `time_exceeded` |
 //! | where these packets come from and go to (Linux) | [`port`] |
 //! | the Quick-Start router and the SCONE element at the link of either (Linux) | [`quick_start`], [`scone`] |
 //! | what a packet costs a router (Linux) | [`cost`] |
@@ -44,3 +45,5 @@ pub mod relay;
 pub mod router;
 #[cfg(target_os = "linux")]
 pub mod scone;
+#[cfg(target_os = "linux")]
+mod time_exceeded;

@@ -9,7 +9,8 @@
 //! - A SCONE element at the link to clients lowers signals ([`crate::scone`]) in datagrams of UDP that are no
 //!   fragments.
 //! - With [`Path::decrement_ttl`] it is a hop: it takes one from every TTL or hop limit (RFC 1812, section 5.3.1; RFC
-//!   8200, section 3), and drops packets that have no more. It sends no message of ICMP about them. Packets that a
+//!   8200, section 3), and drops packets that have no more. Their senders are told by ICMP (`time_exceeded.rs`),
+//!   beside the links, if the port at which they came has an address. Packets that a
 //!   router would not forward, because they are for hosts of one link, pass as they are: the hosts on either side find
 //!   each other by them. Without this it is a wire, because its ends have addresses of one network.
 //!
@@ -39,6 +40,7 @@ use crate::packet_log::{Entries, Entry, PacketLog, packet_log};
 use crate::port::{Port, PortError, PortName};
 use crate::quick_start::{LinkRouter, Options};
 use crate::scone::{Signals, advised};
+use crate::time_exceeded::{Answer, TimeExceeded};
 
 /// A router's configuration.
 #[derive(Clone, Debug)]
@@ -102,8 +104,12 @@ pub struct Direction {
     pub malformed: u64,
     /// Packets that offloads had left whole, and that were cut into segments.
     pub segmented: u64,
-    /// Packets that were dropped because their TTL or hop limit ended here; nobody was told.
+    /// Packets that were dropped because their TTL or hop limit ended here.
     pub expired: u64,
+    /// Those of them whose sender was told by ICMP.
+    pub time_exceeded: u64,
+    /// Those whose sender was not told because the port has no address.
+    pub without_address: u64,
     /// Packets that wait now, and their bytes.
     pub waiting: (usize, Bytes),
     /// How long the packet that left last had been in the queue and in service.
@@ -194,7 +200,8 @@ pub struct Router {
     quick_start: Option<LinkRouter>,
     /// At the link to clients, too.
     element: Option<Element>,
-    decrement_ttl: bool,
+    /// For either port who tells senders that the time of a packet is over, if this is a hop.
+    hop: Option<[TimeExceeded; 2]>,
     told: Told,
 }
 
@@ -220,6 +227,7 @@ impl Router {
         let mut links = Links::new(&path.down, &path.up, path.seed);
         links.down = links.down.with_queue().with_dropped();
         links.up = links.up.with_queue().with_dropped();
+        let hop = path.decrement_ttl.then(|| names.each_ref().map(|name| TimeExceeded::new(name.interface())));
         let account = Account { head, clock: links.clock, lateness: Lateness::new(), log: None, unsent: 0 };
         Ok(Self {
             names,
@@ -230,7 +238,7 @@ impl Router {
             account,
             quick_start: path.quick_start.map(|(router, bandwidth)| LinkRouter::new(router, bandwidth, path.seed)),
             element: path.advice.map(Element::new),
-            decrement_ttl: path.decrement_ttl,
+            hop,
             told: Told::default(),
         })
     }
@@ -396,15 +404,15 @@ impl Router {
             self.told.refused += 1;
             return;
         }
-        let (head, in_ip) = bytes[..self.account.head + packet.length].split_at_mut(self.account.head);
-        let is_hop = self.decrement_ttl && !packet.is_for_one_link;
+        let is_hop = self.hop.is_some() && !packet.is_for_one_link;
         let mut ttl = match packet.ttl.checked_sub(is_hop.into()) {
             None | Some(0) if is_hop => {
-                self.direction(is_down).expired += 1;
+                self.expire(is_down, bytes, &packet, now);
                 return;
             }
             left => left.unwrap_or(packet.ttl),
         };
+        let (head, in_ip) = bytes[..self.account.head + packet.length].split_at_mut(self.account.head);
         if let Some(router) = self.quick_start.as_mut().filter(|_| is_down) {
             let left = router.on_packet(now, &packet, in_ip, ttl, &mut self.told.quick_start);
             let Some(left) = left else { return };
@@ -427,6 +435,24 @@ impl Router {
         let lane = if is_down { down } else { up };
         lane.enqueue(now, held, packet.length as u32, packet.flow, packet.ecn);
         self.account.clear_dropped(is_down, lane, spare);
+    }
+
+    /// Drops a packet whose time is over, and tells its sender, at the port where it came in.
+    fn expire(&mut self, is_down: bool, bytes: &[u8], packet: &Packet, now: Timestamp) {
+        let Self { hop, ports, account, told, .. } = self;
+        let direction = if is_down { &mut told.down } else { &mut told.up };
+        direction.expired += 1;
+        let side = usize::from(!is_down);
+        let (head, in_ip) = bytes.split_at(account.head);
+        let Some(teller) = hop.as_mut().map(|hop| &mut hop[side]) else { return };
+        match teller.answer(now, head, packet, in_ip) {
+            Answer::Told => match ports[side].write(teller.message()) {
+                Ok(()) => direction.time_exceeded += 1,
+                Err(_) => account.unsent += 1,
+            },
+            Answer::WithoutAddress => direction.without_address += 1,
+            Answer::None => {}
+        }
     }
 }
 

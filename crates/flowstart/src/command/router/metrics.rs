@@ -37,13 +37,14 @@ pub(super) fn listen(address: SocketAddr, latest: &Latest) -> Result<SocketAddr,
 /// What is counted of either direction: a name, what it is, and the count.
 type OfDirection = (&'static str, &'static str, fn(&Direction) -> u64);
 
-const COUNTERS: [OfDirection; 8] = [
+const COUNTERS: [OfDirection; 9] = [
     ("departed_packets", "Packets that left the link's transmitter", |one| one.link.departed),
     ("departed_bytes", "Bytes of these packets", |one| one.link.departed_bytes),
     ("dropped_packets", "Packets that the queue or the policer dropped", |one| one.link.dropped),
     ("lost_packets", "Packets that the link lost", |one| one.link.lost),
     ("marked_packets", "Packets that got a mark of ECN", |one| one.marked),
     ("expired_packets", "Packets dropped at the end of their TTL", |one| one.expired),
+    ("time_exceeded_messages", "Messages of ICMP about these", |one| one.time_exceeded),
     ("foreign_packets", "Packets dropped as neither IPv4 nor IPv6", |one| one.foreign),
     ("malformed_packets", "Packets dropped as malformed", |one| one.malformed),
 ];

@@ -47,7 +47,7 @@ Examples:
     --port tun:servers --port tun:clients
 
 The router is a wire between two interfaces that is as slow as a link of the lab: whatever comes in at one port leaves \
-at the other. It has no address and, without --decrement-ttl, is no hop; give the two ends addresses of one network. What comes from the first \
+at the other. It needs no address and, without --decrement-ttl, is no hop; give the two ends addresses of one network. What comes from the first \
 --port, the side of servers, crosses the link with its AQM; what comes from the second, that of clients, crosses the \
 way back (up_rate, up_buffer). Both are the links of compare and run, in real time; `flowstart list links` and `list \
 link-options` say what there is. Ports are two TUN devices or two interfaces that exist. tun:NAME makes a TUN device, \
@@ -80,8 +80,9 @@ pub(crate) struct Arguments {
     /// The side of servers first, that of clients second: tun:NAME, a TUN device that is made, or INTERFACE, twice.
     #[arg(long = "port", required = true, num_args = 1.., value_name = "PORT")]
     ports: Vec<String>,
-    /// Be a hop: take one from every TTL or hop limit. Packets that have no more are dropped and counted, without a
-    /// message of ICMP. Packets for hosts of one link pass as they are.
+    /// Be a hop: take one from every TTL or hop limit. Packets that have no more are dropped and counted, and their
+    /// senders told by ICMP if the port at which they came has an address. Packets for hosts of one link pass as they
+    /// are.
     #[arg(long)]
     decrement_ttl: bool,
     /// Seed of loss, jitter and of the queue's random numbers.

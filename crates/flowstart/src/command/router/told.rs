@@ -46,6 +46,8 @@ pub(in crate::command) fn in_words(told: &Told) -> String {
             (direction.foreign, "neither IPv4 nor IPv6"),
             (direction.malformed, "malformed"),
             (direction.expired, "at the end of their TTL"),
+            (direction.time_exceeded, "of those told by ICMP"),
+            (direction.without_address, "not, as the port has no address"),
         ];
         let others = others.into_iter().filter(|(number, _)| *number > 0);
         others.fold(text, |text, (number, what)| format!("{text}, {number} {what}"))
@@ -61,7 +63,7 @@ pub(in crate::command) fn in_words(told: &Told) -> String {
 
 pub(in crate::command) fn as_json(told: &Told) -> Value {
     let of = |direction: &Direction| {
-        let Direction { link, marked, foreign, malformed, segmented, expired, waiting, sojourn } = direction;
+        let Direction { link, marked, foreign, malformed, segmented, expired, waiting, sojourn, .. } = direction;
         json!({
             "waiting": waiting.0,
             "waiting_bytes": waiting.1.get(),
@@ -75,6 +77,8 @@ pub(in crate::command) fn as_json(told: &Told) -> Value {
             "malformed": malformed,
             "segmented": segmented,
             "expired": expired,
+            "time_exceeded": direction.time_exceeded,
+            "without_address": direction.without_address,
             "max_waiting": link.max_waiting,
             "max_delay_ms": link.max_delay.as_millis_f64(),
         })
