@@ -10,12 +10,14 @@
 //! | `bpf/NAME.bpf.c` | both together: a program for the kernel |
 //! | [`port`] | which schemes there are, and their parameters as the programs read them |
 //! | [`hint`] | hints for destinations |
+//! | [`quick_start`] | a Quick-Start router at the interface of a host (XDP), which reads and writes its option of IPv4 |
 //! | `kernel` | loading, unloading, counts and events (feature `kernel`, Linux) |
 
 pub mod hint;
 #[cfg(all(target_os = "linux", feature = "kernel"))]
 pub mod kernel;
 pub mod port;
+pub mod quick_start;
 
 /// The examples of the README.
 #[cfg(doctest)]

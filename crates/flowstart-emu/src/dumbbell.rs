@@ -9,6 +9,9 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use nix::time::{ClockId, clock_gettime};
 
 use crate::namespace::Namespace;
 use crate::port::{Port, PortError, PortName};
@@ -44,6 +47,15 @@ pub enum DumbbellError {
     Thread(String),
 }
 
+/// A router that has ended.
+#[derive(Clone, Debug, Default)]
+pub struct Ended {
+    /// What it counted.
+    pub told: Told,
+    /// The CPU time that it took, with what the kernel did for it.
+    pub cpu_time: Duration,
+}
+
 /// A running one.
 #[derive(Debug)]
 pub struct Dumbbell {
@@ -54,7 +66,7 @@ pub struct Dumbbell {
     /// What the router counts of the flows to the port [`OTHERS`] and of all others than these.
     pub watch: Watch,
     stop: Arc<AtomicBool>,
-    routing: Option<JoinHandle<Result<Told, RouterError>>>,
+    routing: Option<JoinHandle<Result<Ended, RouterError>>>,
 }
 
 impl Dumbbell {
@@ -76,7 +88,10 @@ impl Dumbbell {
         let watch = router.watch(OTHERS);
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = stop.clone();
-        let run = move || router.run(&stopped, None, |_, _| {}).map(|()| router.told());
+        let run = move || {
+            router.run(&stopped, None, |_, _| {})?;
+            Ok(Ended { told: router.told(), cpu_time: cpu_time_of_thread() })
+        };
         let routing = thread::Builder::new().name("router".into()).spawn(run);
         let routing = routing.map_err(|error| DumbbellError::Thread(error.to_string()))?;
         Ok(Self { servers, clients, watch, stop, routing: Some(routing) })
@@ -87,13 +102,27 @@ impl Dumbbell {
     /// # Errors
     ///
     /// [`DumbbellError::Router`] when the router had stopped before.
-    pub fn end(mut self) -> Result<Told, DumbbellError> {
+    pub fn end(self) -> Result<Told, DumbbellError> {
+        self.end_with_cost().map(|ended| ended.told)
+    }
+
+    /// As [`Dumbbell::end`], with what it cost.
+    ///
+    /// # Errors
+    ///
+    /// As [`Dumbbell::end`].
+    pub fn end_with_cost(mut self) -> Result<Ended, DumbbellError> {
         self.stop.store(true, Ordering::Relaxed);
         match self.routing.take().map(JoinHandle::join) {
-            Some(Ok(told)) => Ok(told?),
+            Some(Ok(ended)) => Ok(ended?),
             _ => Err(DumbbellError::Thread("it has panicked".into())),
         }
     }
+}
+
+/// Zero where the system does not tell.
+fn cpu_time_of_thread() -> Duration {
+    clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map_or(Duration::ZERO, Duration::from)
 }
 
 impl Drop for Dumbbell {

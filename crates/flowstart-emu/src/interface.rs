@@ -24,7 +24,7 @@ use tun_rs::{VirtioNetHdr, gso_split};
 /// Bytes before the frame.
 const OFFLOADS: usize = 10;
 /// Bytes of Ethernet's header: two addresses and the kind of what follows.
-const ETHERNET: usize = 14;
+pub(crate) const ETHERNET: usize = 14;
 /// All that stands before the packet of IP.
 pub(crate) const HEAD: usize = OFFLOADS + ETHERNET;
 

@@ -6,8 +6,10 @@
 //! | UDP datagrams through a link in each direction (Linux) | [`relay`] |
 //! | packets of IP through a link in each direction (Linux) | [`router`] |
 //! | each packet that crossed them, and how late packets left (Linux) | [`packet_log`], [`lateness`] |
+//! | who tells senders that the time of a packet is over (Linux) | `time_exceeded` |
 //! | where these packets come from and go to (Linux) | [`port`] |
 //! | the Quick-Start router and the SCONE element at the link of either (Linux) | [`quick_start`], [`scone`] |
+//! | what a packet costs a router (Linux) | [`cost`] |
 //! | servers and clients on one machine, joined by a router (Linux) | [`dumbbell`], [`namespace`] |
 //! | what such a router counts of flows beside each other (Linux) | [`watch`] |
 
@@ -17,6 +19,8 @@ struct Readme;
 
 #[cfg(target_os = "linux")]
 mod checksum;
+#[cfg(target_os = "linux")]
+pub mod cost;
 #[cfg(target_os = "linux")]
 pub mod dumbbell;
 #[cfg(target_os = "linux")]
@@ -42,5 +46,7 @@ pub mod relay;
 pub mod router;
 #[cfg(target_os = "linux")]
 pub mod scone;
+#[cfg(target_os = "linux")]
+mod time_exceeded;
 #[cfg(target_os = "linux")]
 pub mod watch;

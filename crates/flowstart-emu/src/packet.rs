@@ -20,7 +20,7 @@ const TOS: usize = 1;
 const TTL: usize = 8;
 const IPV4_CHECKSUM: usize = 10;
 /// Bytes of the fixed header of IPv6.
-const HEADER_IPV6: usize = 40;
+pub(crate) const HEADER_IPV6: usize = 40;
 /// Where its hop limit is.
 const HOP_LIMIT: usize = 7;
 /// ECN's two bits of the type of service or traffic class, when both are set.
@@ -37,7 +37,7 @@ const UDP_LENGTH: usize = 4;
 const UDP_CHECKSUM: usize = 6;
 /// ICMP for IPv6, and its messages by which the hosts and routers of a link find each other (RFC 4861, section 4):
 /// receivers refuse those that have crossed a router.
-const ICMPV6: u8 = 58;
+pub(crate) const ICMPV6: u8 = 58;
 const NEIGHBOR_DISCOVERY: RangeInclusive<u8> = 133..=137;
 
 /// Extension headers (RFC 8200, section 4; RFC 4302).
@@ -239,7 +239,7 @@ fn hop_by_hop(first: u8, payload: &[u8]) -> usize {
 
 /// The protocol behind the extension headers, and its bytes. A fragment has none, as with IPv4; headers that cannot be
 /// followed are their destination's business.
-fn transport_of_ipv6(first: u8, payload: &[u8]) -> (u8, Option<&[u8]>) {
+pub(crate) fn transport_of_ipv6(first: u8, payload: &[u8]) -> (u8, Option<&[u8]>) {
     let (mut next, mut rest) = (first, payload);
     for _ in 0..MOST_EXTENSIONS {
         let [following, length, ..] = *rest else { return (next, Some(rest)) };

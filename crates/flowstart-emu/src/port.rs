@@ -82,6 +82,15 @@ impl FromStr for PortName {
     }
 }
 
+impl PortName {
+    /// The interface that it is.
+    pub(crate) fn interface(&self) -> &str {
+        match self {
+            Self::Tun(name) | Self::Interface(name) => name,
+        }
+    }
+}
+
 impl fmt::Display for PortName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -15,6 +15,8 @@ use flowstart_core::rng::Substream;
 use flowstart_core::time::Timestamp;
 use flowstart_core::units::{Bytes, Rate};
 
+use crate::packet::Packet;
+
 /// What a router has seen of options.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
@@ -70,6 +72,30 @@ impl LinkRouter {
     /// A packet has left.
     pub(crate) fn on_departure(&mut self, now: Timestamp, size: u32, flow: u32) {
         self.router.on_departure(now, Bytes::new(size.into()), flow.into());
+    }
+
+    /// A packet of IP arrives, and what becomes of its option is written into it; the TTL or hop limit with which it is
+    /// to leave, or `None` if it does not leave.
+    pub(crate) fn on_packet(
+        &mut self,
+        now: Timestamp,
+        packet: &Packet,
+        in_ip: &mut [u8],
+        ttl: u8,
+        seen: &mut Options,
+    ) -> Option<u8> {
+        match self.on_datagram(now, packet.flow, packet.version, packet.options(in_ip), Some(packet.ttl), seen) {
+            Fate::Plain => Some(ttl),
+            Fate::Without => {
+                packet.replace_option(in_ip, packet.version.filling());
+                Some(ttl)
+            }
+            Fate::With(rewritten) => {
+                packet.replace_option(in_ip, rewritten.option.emit(packet.version));
+                Some(rewritten.ttl)
+            }
+            Fate::Drop => None,
+        }
     }
 
     /// A datagram arrives whose header, of this version of IP, has these options and this TTL or hop limit.

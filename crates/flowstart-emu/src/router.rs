@@ -9,7 +9,8 @@
 //! - A SCONE element at the link to clients lowers signals ([`crate::scone`]) in datagrams of UDP that are no
 //!   fragments.
 //! - With [`Path::decrement_ttl`] it is a hop: it takes one from every TTL or hop limit (RFC 1812, section 5.3.1; RFC
-//!   8200, section 3), and drops packets that have no more. It sends no message of ICMP about them. Packets that a
+//!   8200, section 3), and drops packets that have no more. Their senders are told by ICMP (`time_exceeded.rs`),
+//!   beside the links, if the port at which they came has an address. Packets that a
 //!   router would not forward, because they are for hosts of one link, pass as they are: the hosts on either side find
 //!   each other by them. Without this it is a wire, because its ends have addresses of one network.
 //!
@@ -37,8 +38,9 @@ use crate::links::{Clock, LARGEST, Links, READ, wait, wake_in_time};
 use crate::packet::{Packet, Unusable, mark};
 use crate::packet_log::{Entries, Entry, PacketLog, packet_log};
 use crate::port::{Port, PortError, PortName};
-use crate::quick_start::{Fate, LinkRouter, Options};
+use crate::quick_start::{LinkRouter, Options};
 use crate::scone::{Signals, advised};
+use crate::time_exceeded::{Answer, TimeExceeded};
 use crate::watch::Watch;
 
 /// A router's configuration.
@@ -103,10 +105,16 @@ pub struct Direction {
     pub malformed: u64,
     /// Packets that offloads had left whole, and that were cut into segments.
     pub segmented: u64,
-    /// Packets that were dropped because their TTL or hop limit ended here; nobody was told.
+    /// Packets that were dropped because their TTL or hop limit ended here.
     pub expired: u64,
+    /// Those of them whose sender was told by ICMP.
+    pub time_exceeded: u64,
+    /// Those whose sender was not told because the port has no address.
+    pub without_address: u64,
     /// Packets that wait now, and their bytes.
     pub waiting: (usize, Bytes),
+    /// How long the packet that left last had been in the queue and in service.
+    pub sojourn: Duration,
 }
 
 /// What happened.
@@ -199,7 +207,8 @@ pub struct Router {
     /// At the link to clients, too.
     element: Option<Element>,
     watch: Option<Watch>,
-    decrement_ttl: bool,
+    /// For either port who tells senders that the time of a packet is over, if this is a hop.
+    hop: Option<[TimeExceeded; 2]>,
     told: Told,
 }
 
@@ -225,6 +234,7 @@ impl Router {
         let mut links = Links::new(&path.down, &path.up, path.seed);
         links.down = links.down.with_queue().with_dropped();
         links.up = links.up.with_queue().with_dropped();
+        let hop = path.decrement_ttl.then(|| names.each_ref().map(|name| TimeExceeded::new(name.interface())));
         let account = Account { head, clock: links.clock, lateness: Lateness::new(), log: None, unsent: 0 };
         Ok(Self {
             names,
@@ -236,7 +246,7 @@ impl Router {
             quick_start: path.quick_start.map(|(router, bandwidth)| LinkRouter::new(router, bandwidth, path.seed)),
             element: path.advice.map(Element::new),
             watch: None,
-            decrement_ttl: path.decrement_ttl,
+            hop,
             told: Told::default(),
         })
     }
@@ -311,7 +321,7 @@ impl Router {
         let Self { ports: [servers, clients], links, quick_start, told, account, watch, .. } = self;
         let watch = watch.as_ref();
         let (Links { down, up, spare, .. }, head) = (links, account.head);
-        let marked = &mut told.down.marked;
+        let Direction { marked, sojourn, .. } = &mut told.down;
         down.advance_telling(
             now,
             |at, departure, packet| {
@@ -321,15 +331,19 @@ impl Router {
                 if let Some(watch) = watch {
                     watch.departed(at, packet.flow, departure.size, departure.waited);
                 }
+                *sojourn = at.since(packet.arrived);
                 *marked += u64::from(mark_if_told(departure, &mut packet.bytes[head..]));
             },
             |at, packet| spare.push(account.send(true, clients, at, packet)),
         );
         account.clear_dropped(true, down, spare, watch);
-        let marked = &mut told.up.marked;
+        let Direction { marked, sojourn, .. } = &mut told.up;
         up.advance_telling(
             now,
-            |_, departure, packet| *marked += u64::from(mark_if_told(departure, &mut packet.bytes[head..])),
+            |at, departure, packet| {
+                *sojourn = at.since(packet.arrived);
+                *marked += u64::from(mark_if_told(departure, &mut packet.bytes[head..]));
+            },
             |at, packet| spare.push(account.send(false, servers, at, packet)),
         );
         account.clear_dropped(false, up, spare, watch);
@@ -407,26 +421,21 @@ impl Router {
             self.told.refused += 1;
             return;
         }
-        let (head, in_ip) = bytes[..self.account.head + packet.length].split_at_mut(self.account.head);
-        let is_hop = self.decrement_ttl && !packet.is_for_one_link;
-        let mut ttl = packet.ttl.checked_sub(is_hop.into());
-        if is_hop && matches!(ttl, None | Some(0)) {
-            self.direction(is_down).expired += 1;
-            return;
-        }
-        if let Some(router) = self.quick_start.as_mut().filter(|_| is_down) {
-            let (options, seen) = (packet.options(in_ip), &mut self.told.quick_start);
-            match router.on_datagram(now, packet.flow, packet.version, options, Some(packet.ttl), seen) {
-                Fate::Plain => {}
-                Fate::Without => packet.replace_option(in_ip, packet.version.filling()),
-                Fate::With(rewritten) => {
-                    packet.replace_option(in_ip, rewritten.option.emit(packet.version));
-                    ttl = Some(rewritten.ttl);
-                }
-                Fate::Drop => return,
+        let is_hop = self.hop.is_some() && !packet.is_for_one_link;
+        let mut ttl = match packet.ttl.checked_sub(is_hop.into()) {
+            None | Some(0) if is_hop => {
+                self.expire(is_down, bytes, &packet, now);
+                return;
             }
+            left => left.unwrap_or(packet.ttl),
+        };
+        let (head, in_ip) = bytes[..self.account.head + packet.length].split_at_mut(self.account.head);
+        if let Some(router) = self.quick_start.as_mut().filter(|_| is_down) {
+            let left = router.on_packet(now, &packet, in_ip, ttl, &mut self.told.quick_start);
+            let Some(left) = left else { return };
+            ttl = left;
         }
-        if let Some(ttl) = ttl.filter(|ttl| *ttl != packet.ttl) {
+        if ttl != packet.ttl {
             packet.set_ttl(in_ip, ttl);
         }
         if let Some(element) = self.element.as_mut().filter(|_| is_down)
@@ -444,6 +453,24 @@ impl Router {
         let lane = if is_down { down } else { up };
         lane.enqueue(now, held, packet.length as u32, packet.flow, packet.ecn);
         self.account.clear_dropped(is_down, lane, spare, self.watch.as_ref());
+    }
+
+    /// Drops a packet whose time is over, and tells its sender, at the port where it came in.
+    fn expire(&mut self, is_down: bool, bytes: &[u8], packet: &Packet, now: Timestamp) {
+        let Self { hop, ports, account, told, .. } = self;
+        let direction = if is_down { &mut told.down } else { &mut told.up };
+        direction.expired += 1;
+        let side = usize::from(!is_down);
+        let (head, in_ip) = bytes.split_at(account.head);
+        let Some(teller) = hop.as_mut().map(|hop| &mut hop[side]) else { return };
+        match teller.answer(now, head, packet, in_ip) {
+            Answer::Told => match ports[side].write(teller.message()) {
+                Ok(()) => direction.time_exceeded += 1,
+                Err(_) => account.unsent += 1,
+            },
+            Answer::WithoutAddress => direction.without_address += 1,
+            Answer::None => {}
+        }
     }
 }
 

@@ -7,8 +7,9 @@
 
 mod namespaces;
 
-use std::io::{self, Read, Write};
-use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::io::{self, IoSliceMut, Read, Write};
+use std::net::{Ipv4Addr, Ipv6Addr, TcpListener, TcpStream, UdpSocket};
+use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -18,7 +19,8 @@ use flowstart_core::quick_start::rate::RateCode;
 use flowstart_core::quick_start::wire::{IpOption, IpVersion};
 use flowstart_datagram::Header;
 use namespaces::{Sides, are_missing};
-use nix::sys::socket::{setsockopt, sockopt::RcvBufForce};
+use nix::sys::socket::sockopt::{Ipv4RecvErr, Ipv6RecvErr, RcvBufForce};
+use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg, setsockopt};
 use predicates::prelude::*;
 
 /// Bytes of a datagram that is a packet of 1500 with the headers of UDP and IPv4.
@@ -292,6 +294,61 @@ fn a_hop_takes_one_from_every_ttl_and_drops_what_has_no_more() {
         let (_, told) = sides.end();
         assert_eq!((&told["down"]["expired"], &told["up"]["expired"]), (&2.into(), &2.into()), "{told}");
     }
+}
+
+/// What the kernel made of a message of ICMP about a datagram of this socket: who sent it, and its type.
+fn told_of(socket: &UdpSocket) -> Option<(String, u8)> {
+    let began = Instant::now();
+    while began.elapsed() < Duration::from_secs(2) {
+        let (mut buffer, mut control) = ([0; 100], [0; 512]);
+        let mut parts = [IoSliceMut::new(&mut buffer)];
+        let flags = MsgFlags::MSG_ERRQUEUE | MsgFlags::MSG_DONTWAIT;
+        if let Ok(came) = recvmsg::<()>(socket.as_raw_fd(), &mut parts, Some(&mut control), flags) {
+            return came.cmsgs().unwrap().find_map(|message| match message {
+                ControlMessageOwned::Ipv4RecvErr(told, Some(from)) => {
+                    Some((Ipv4Addr::from(u32::from_be(from.sin_addr.s_addr)).to_string(), told.ee_type))
+                }
+                ControlMessageOwned::Ipv6RecvErr(told, Some(from)) => {
+                    Some((Ipv6Addr::from(from.sin6_addr.s6_addr).to_string(), told.ee_type))
+                }
+                _ => None,
+            });
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    None
+}
+
+#[test]
+fn a_hop_with_an_address_tells_senders_that_the_time_of_a_packet_is_over() {
+    if are_missing() {
+        return;
+    }
+    let mut sides = Sides::between_interfaces(&["--link", "rate=20mbit,rtt=10ms", "--decrement-ttl"]);
+    sides.give_address_to_port_of_servers(&["10.9.0.254/24", "fd09::254/64"]);
+    for ([servers, clients], expected) in ADDRESSES.into_iter().zip([("10.9.0.254", 11), ("fd09::254", 3)]) {
+        let (server, client) = udp(&sides, servers, clients);
+        for socket in [&server, &client] {
+            // Either is refused for a socket of the other version.
+            let _ = setsockopt(socket, Ipv4RecvErr, &true);
+            let _ = setsockopt(socket, Ipv6RecvErr, &true);
+            // Hosts find each other before.
+            socket.send(b"here").unwrap();
+            flowstart_datagram::send(socket, b"last", None, &Header { ttl: 1, ..Header::default() }).unwrap();
+        }
+        // The kernel believes a message that quotes a datagram of its own, and whose checksum is right.
+        let (from, kind) = told_of(&server).expect("a message");
+        assert_eq!((from.as_str(), kind), expected);
+        assert_eq!(told_of(&client), None, "the port of clients has no address");
+    }
+    let (_, told) = sides.end();
+    let of = |direction: &str, name: &str| told[direction][name].as_u64().unwrap();
+    assert_eq!(
+        [of("down", "expired"), of("down", "time_exceeded"), of("down", "without_address")],
+        [2, 2, 0],
+        "{told}"
+    );
+    assert_eq!([of("up", "expired"), of("up", "time_exceeded"), of("up", "without_address")], [2, 0, 2], "{told}");
 }
 
 #[test]

@@ -66,7 +66,7 @@ pub fn load(
     let mut made = Vec::new();
     let mut pinned = pin(port, &mut object, &mut made);
     if let (Ok(()), Some(sockets)) = (&pinned, sockets) {
-        pinned = listening(port, || exchange::attach(port, &object, &sockets, &interfaces, &mut made));
+        pinned = listening(port.scheme, || exchange::attach(port, &object, &sockets, &interfaces, &mut made));
     }
     let pinned = pinned.and_then(|()| {
         let is_there = pins::find(port)? == Found::Loaded && available()?.iter().any(|name| name == port.kernel_name);
@@ -87,8 +87,11 @@ thread_local! {
     static SAID: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Runs `work` and says what libbpf printed meanwhile if it fails.
-fn listening<T>(port: &Port, work: impl FnOnce() -> libbpf_rs::Result<T>) -> Result<T, KernelError> {
+/// Runs `work` on a program and says what libbpf printed meanwhile if it fails.
+pub(super) fn listening<T>(
+    program: &'static str,
+    work: impl FnOnce() -> libbpf_rs::Result<T>,
+) -> Result<T, KernelError> {
     SAID.take();
     let before = set_print(Some((PrintLevel::Warn, |_, text| {
         SAID.with_borrow_mut(|said| said.extend(text.lines().map(str::to_owned)));
@@ -99,17 +102,21 @@ fn listening<T>(port: &Port, work: impl FnOnce() -> libbpf_rs::Result<T>) -> Res
         let said = SAID.take();
         let last = said.len().saturating_sub(SHOWN);
         let told = [vec![format!("{error:#}")], said[last..].to_vec()].concat().join("\n  ");
-        KernelError::Refused { scheme: port.scheme, told }
+        KernelError::Refused { scheme: program, told }
     })
+}
+
+/// The program of this file.
+pub(super) fn program(file: &str) -> Option<&'static [u8]> {
+    OBJECTS.iter().find(|(name, _)| *name == file).map(|(_, program)| *program)
 }
 
 /// The scheme's program in the kernel, which has verified it.
 fn in_kernel(port: &Port, settings: &[u8]) -> Result<Object, KernelError> {
     let refused = |told: &str| KernelError::Refused { scheme: port.scheme, told: told.to_owned() };
-    let file = port.scheme.replace('-', "_");
-    let program = OBJECTS.iter().find(|(name, _)| *name == file);
-    let (_, program) = program.ok_or_else(|| refused("this build does not contain its program"))?;
-    listening(port, || {
+    let program = program(&port.scheme.replace('-', "_"));
+    let program = program.ok_or_else(|| refused("this build does not contain its program"))?;
+    listening(port.scheme, || {
         let mut open = ObjectBuilder::default().open_memory(program)?;
         for mut map in open.maps_mut().filter(|map| map.name() == SETTINGS) {
             map.set_initial_value(settings)?;
@@ -120,7 +127,7 @@ fn in_kernel(port: &Port, settings: &[u8]) -> Result<Object, KernelError> {
 
 /// Registers the congestion control and pins what keeps it; `made` gets the names of the files.
 fn pin(port: &Port, object: &mut Object, made: &mut Vec<String>) -> Result<(), KernelError> {
-    listening(port, || {
+    listening(port.scheme, || {
         for mut map in object.maps_mut() {
             if let Some(name) = pins::MAPS.into_iter().find(|name| map.name() == *name) {
                 map.pin(pins::file(port, name))?;

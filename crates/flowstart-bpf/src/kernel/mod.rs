@@ -20,6 +20,7 @@ mod load;
 mod lock;
 mod permission;
 pub mod pins;
+pub mod quick_start;
 mod status;
 mod unload;
 mod wire;

@@ -15,6 +15,8 @@ use crate::failure::{FAILED, Failure};
 use crate::output::print;
 use crate::quic::{CertificateOptions, SchemeOptions, TrustOptions, WindowOptions, socket_address, std_time};
 
+mod quick_start_router;
+
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
@@ -23,8 +25,9 @@ Examples:
   flowstart perf client 192.0.2.7:4434 --insecure --duration 10s \\
     --upload 10GB --streams 4 --json
   flowstart perf pairs --size 1GB --pairs 10
+  flowstart perf quick-start-router --repetitions 40
 
-The protocol is that of draft-banks-quic-performance (ALPN perf).")]
+The protocol of server and client is that of draft-banks-quic-performance (ALPN perf).")]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     action: Action,
@@ -39,6 +42,10 @@ enum Action {
     /// Compare this program's congestion control with noq's own CUBIC over the loopback interface: throughput and CPU
     /// time.
     Pairs(Pairs),
+    /// Measure what a packet costs a Quick-Start router (RFC 4782), by what becomes of its option: in the kernel before
+    /// its network stack (XDP), by the rule of this program, and in a whole flowstart router. It takes Linux with BTF,
+    /// root and a build with --features tcp.
+    QuickStartRouter(quick_start_router::Arguments),
 }
 
 /// Whose congestion control.
@@ -135,6 +142,9 @@ struct Pairs {
 }
 
 pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    if let Action::QuickStartRouter(arguments) = &arguments.action {
+        return quick_start_router::main(arguments);
+    }
     let runtime = tokio::runtime::Runtime::new()
         .map_err(|error| Failure::Other(format!("threads cannot be started: {error}")))?;
     runtime.block_on(async {
@@ -142,6 +152,7 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
             Action::Server(arguments) => server(arguments).await,
             Action::Client(arguments) => client(arguments).await,
             Action::Pairs(arguments) => pairs(arguments).await,
+            Action::QuickStartRouter(arguments) => quick_start_router::main(arguments),
         }
     })
 }

@@ -114,7 +114,7 @@ pub(crate) struct Sides {
     stdout: BufReader<ChildStdout>,
     /// What it said at the begin.
     pub(crate) said: Value,
-    _between: Option<Namespace>,
+    between: Option<Namespace>,
     namespaces: [Namespace; 2],
     devices: [String; 2],
 }
@@ -144,7 +144,7 @@ impl Sides {
         for device in &devices {
             ip(&["link", "set", device, "netns", device]);
         }
-        Self { router, stdout, said, _between: None, namespaces, devices }
+        Self { router, stdout, said, between: None, namespaces, devices }
     }
 
     /// As [`Sides::new`], in a third namespace that has interfaces to both.
@@ -161,7 +161,7 @@ impl Sides {
         let mut program = Program::new("ip");
         program.args(["netns", "exec", &ports[0]]).arg(assert_cmd::cargo::cargo_bin("flowstart"));
         let (router, stdout, said) = started(program, &ports, options);
-        Self { router, stdout, said, _between: Some(between), namespaces, devices }.with_addresses()
+        Self { router, stdout, said, between: Some(between), namespaces, devices }.with_addresses()
     }
 
     fn with_addresses(self) -> Self {
@@ -249,6 +249,16 @@ impl Sides {
     /// Whether a device is in its namespace.
     pub(crate) fn has_device(&self, device: &str) -> bool {
         Program::new("ip").args(["-n", device, "link", "show", device]).output().unwrap().status.success()
+    }
+
+    /// Gives these addresses to the router's interface on the side of servers ([`Sides::between_interfaces`]).
+    pub(crate) fn give_address_to_port_of_servers(&self, addresses: &[&str]) {
+        let (port, namespace) = (format!("{}r", self.devices[0]), &self.between.as_ref().unwrap().0);
+        for address in addresses {
+            let version_6 = address.contains(':').then_some("nodad");
+            let arguments = ["-n", namespace, "address", "add", address, "dev", &port];
+            ip(&arguments.into_iter().chain(version_6).collect::<Vec<_>>());
+        }
     }
 
     pub(crate) fn remove_device_of_servers(&self) {

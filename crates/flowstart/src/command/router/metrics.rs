@@ -2,63 +2,49 @@
 
 use std::fmt::{Display, Write};
 use std::net::{SocketAddr, TcpListener};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use flowstart_emu::router::{Direction, Told};
 use flowstart_serve::http1::{self, OPEN_METRICS, PLAIN};
 use http::{Method, StatusCode};
 
+use super::latest::Latest;
 use super::units::seconds;
 use crate::failure::Failure;
 
-/// The latest counts, which who asks for metrics gets.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Metrics(Arc<Mutex<Told>>);
-
-impl Metrics {
-    /// These are the counts from now on.
-    pub(super) fn set(&self, told: &Told) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = told.clone();
-    }
-
-    /// Answers at this address as long as the process lives; the address, with its port.
-    pub(super) fn listen(&self, address: SocketAddr) -> Result<SocketAddr, Failure> {
-        let unusable = |cause| Failure::Input(format!("--metrics {address}: {cause}"));
-        let listener = TcpListener::bind(address).map_err(unusable)?;
-        listener.set_nonblocking(true).map_err(unusable)?;
-        let bound = listener.local_addr().map_err(unusable)?;
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(unusable)?;
-        let told = self.clone();
-        thread::spawn(move || {
-            runtime.block_on(async move {
-                let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
-                http1::serve(listener, move |request, _| match (request.uri.path(), &request.method) {
-                    ("/metrics", &Method::GET) => (StatusCode::OK, OPEN_METRICS, told.text()),
-                    ("/metrics", _) => (StatusCode::METHOD_NOT_ALLOWED, PLAIN, "method not allowed\n".into()),
-                    _ => (StatusCode::NOT_FOUND, PLAIN, "use /metrics\n".into()),
-                })
-                .await;
-            });
+/// Answers at this address as long as the process lives; the address, with its port.
+pub(super) fn listen(address: SocketAddr, latest: &Latest) -> Result<SocketAddr, Failure> {
+    let unusable = |cause| Failure::Input(format!("--metrics {address}: {cause}"));
+    let listener = TcpListener::bind(address).map_err(unusable)?;
+    listener.set_nonblocking(true).map_err(unusable)?;
+    let bound = listener.local_addr().map_err(unusable)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(unusable)?;
+    let latest = latest.clone();
+    thread::spawn(move || {
+        runtime.block_on(async move {
+            let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
+            http1::serve(listener, move |request, _| match (request.uri.path(), &request.method) {
+                ("/metrics", &Method::GET) => (StatusCode::OK, OPEN_METRICS, text(&latest.get().1)),
+                ("/metrics", _) => (StatusCode::METHOD_NOT_ALLOWED, PLAIN, "method not allowed\n".into()),
+                _ => (StatusCode::NOT_FOUND, PLAIN, "use /metrics\n".into()),
+            })
+            .await;
         });
-        Ok(bound)
-    }
-
-    fn text(&self) -> String {
-        text(&self.0.lock().unwrap_or_else(PoisonError::into_inner).clone())
-    }
+    });
+    Ok(bound)
 }
 
 /// What is counted of either direction: a name, what it is, and the count.
 type OfDirection = (&'static str, &'static str, fn(&Direction) -> u64);
 
-const COUNTERS: [OfDirection; 8] = [
+const COUNTERS: [OfDirection; 9] = [
     ("departed_packets", "Packets that left the link's transmitter", |one| one.link.departed),
     ("departed_bytes", "Bytes of these packets", |one| one.link.departed_bytes),
     ("dropped_packets", "Packets that the queue or the policer dropped", |one| one.link.dropped),
     ("lost_packets", "Packets that the link lost", |one| one.link.lost),
     ("marked_packets", "Packets that got a mark of ECN", |one| one.marked),
     ("expired_packets", "Packets dropped at the end of their TTL", |one| one.expired),
+    ("time_exceeded_messages", "Messages of ICMP about these", |one| one.time_exceeded),
     ("foreign_packets", "Packets dropped as neither IPv4 nor IPv6", |one| one.foreign),
     ("malformed_packets", "Packets dropped as malformed", |one| one.malformed),
 ];

@@ -11,15 +11,23 @@ use crate::failure::Failure;
 use crate::quic::socket_address;
 
 #[cfg(target_os = "linux")]
+mod control;
+#[cfg(target_os = "linux")]
+mod latest;
+#[cfg(target_os = "linux")]
 mod linux;
 #[cfg(target_os = "linux")]
 mod metrics;
 #[cfg(target_os = "linux")]
 mod packet_log;
 #[cfg(target_os = "linux")]
+mod told;
+#[cfg(target_os = "linux")]
 mod units;
 #[cfg(target_os = "linux")]
-pub(super) use linux::{as_json, in_words};
+mod view;
+#[cfg(target_os = "linux")]
+pub(super) use told::{as_json, in_words};
 
 #[derive(Debug, Args)]
 #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "the command is refused there"))]
@@ -39,7 +47,7 @@ Examples:
     --port tun:servers --port tun:clients
 
 The router is a wire between two interfaces that is as slow as a link of the lab: whatever comes in at one port leaves \
-at the other. It has no address and, without --decrement-ttl, is no hop; give the two ends addresses of one network. What comes from the first \
+at the other. It needs no address and, without --decrement-ttl, is no hop; give the two ends addresses of one network. What comes from the first \
 --port, the side of servers, crosses the link with its AQM; what comes from the second, that of clients, crosses the \
 way back (up_rate, up_buffer). Both are the links of compare and run, in real time; `flowstart list links` and `list \
 link-options` say what there is. Ports are two TUN devices or two interfaces that exist. tun:NAME makes a TUN device, \
@@ -51,7 +59,8 @@ their own, a flow is one of addresses, protocol and ports. Packets that are neit
 VLANs and what is malformed are counted and dropped. With quick_start=target, or another of these keys, the link to \
 clients has a router that approves rates in the option of Quick-Start (RFC 4782), as in the lab, and takes one from the \
 TTL or hop limit of packets with one. With scone=RATE the link to clients is also an element that advises this rate in \
-SCONE packets. Hosts are the real ones, so keys about hosts and hints are refused. SIGINT and SIGTERM end the router, \
+SCONE packets. While it runs on a terminal a table on stderr shows queue, sojourn, drops, marks and approvals, unless \
+--stats writes lines or --quiet is given. Hosts are the real ones, so keys about hosts and hints are refused. SIGINT and SIGTERM end the router, \
 which then says what it counted. It takes Linux and root (CAP_NET_ADMIN, and CAP_NET_RAW for interfaces).
 
 On a busy host the router waits for other programs, and packets leave some milliseconds late, though in the order and \
@@ -71,8 +80,9 @@ pub(crate) struct Arguments {
     /// The side of servers first, that of clients second: tun:NAME, a TUN device that is made, or INTERFACE, twice.
     #[arg(long = "port", required = true, num_args = 1.., value_name = "PORT")]
     ports: Vec<String>,
-    /// Be a hop: take one from every TTL or hop limit. Packets that have no more are dropped and counted, without a
-    /// message of ICMP. Packets for hosts of one link pass as they are.
+    /// Be a hop: take one from every TTL or hop limit. Packets that have no more are dropped and counted, and their
+    /// senders told by ICMP if the port at which they came has an address. Packets for hosts of one link pass as they
+    /// are.
     #[arg(long)]
     decrement_ttl: bool,
     /// Seed of loss, jitter and of the queue's random numbers.
@@ -84,6 +94,10 @@ pub(crate) struct Arguments {
     /// Answer /metrics (Prometheus) over HTTP/1.1 here; counts are up to a second old.
     #[arg(long, value_name = "ADDRESS", value_parser = socket_address)]
     metrics: Option<SocketAddr>,
+    /// Answer here (a Unix socket that is made, for this user only): a line {"get":"statistics"} gets a line of JSON
+    /// with queue, sojourn, drops, marks and approvals, which are up to a tenth of a second old.
+    #[arg(long, value_name = "PATH")]
+    control: Option<PathBuf>,
     /// Write a line of CSV for each packet into this file: its direction and bytes, when it arrived, when it was to
     /// leave by the link (empty: it was dropped or lost), and when it had left, in nanoseconds.
     #[arg(long, value_name = "FILE")]
