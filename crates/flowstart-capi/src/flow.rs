@@ -280,8 +280,8 @@ impl Flow {
         let frame = AckFrame { persistent_congestion, lost, marked, delivered, duplicate: false };
         self.controller.on_ack_frame(&frame, &self.rtt);
         self.delivered += delivered.map_or(Bytes::ZERO, |ack| ack.bytes);
-        if let Some(window) = self.doubt.and_then(|doubt| doubt.window(self.rtt.min()?, self.delivered)) {
-            self.controller.limit_window(window, &self.rtt);
+        if let Some((borne_out, most)) = self.doubt.and_then(|doubt| doubt.windows(self.rtt.min()?, self.delivered)) {
+            self.controller.limit_window(borne_out, most, &self.rtt);
         }
         self.settle();
         Ok(())

@@ -6,8 +6,9 @@
 //!
 //! `launched * smallest RTT / that RTT + delivered since the launch`,
 //!
-//! which is what slow start would make of the window that the launch would have had with the smallest RTT. Until that
-//! window is delivered, the pacing rate is at most that of the launch. If no RTT is smaller than that of the handshake,
+//! which is what slow start would make of the window that the launch would have had with the smallest RTT. A slow start
+//! threshold that the launch has set is at most the first term. Until that window is delivered, the pacing rate is at
+//! most that of the launch. If no RTT is smaller than that of the handshake,
 //! nothing changes. Nothing is held either if the window of the launch is the same for any RTT, as one of the queued
 //! data: a longer RTT makes it leave more slowly. A window that follows from an earlier connection is held to the RTT
 //! of that one, which the client could lengthen likewise.
@@ -39,9 +40,11 @@ impl Doubt {
         if share < 1.0 { self.launched.scale(share) } else { self.launched }
     }
 
-    /// Largest window after this much was delivered; `None`: no RTT is smaller.
-    pub fn window(&self, smallest: Duration, delivered: Bytes) -> Option<Bytes> {
-        (smallest < self.claimed).then(|| self.borne_out(smallest) + delivered)
+    /// The window that the launch would have had, and the largest one after this much was delivered; `None`: no RTT is
+    /// smaller.
+    pub fn windows(&self, smallest: Duration, delivered: Bytes) -> Option<(Bytes, Bytes)> {
+        let borne_out = self.borne_out(smallest);
+        (smallest < self.claimed).then(|| (borne_out, borne_out + delivered))
     }
 
     /// Largest pacing rate after this much was delivered; `None`: any.

@@ -69,7 +69,7 @@ impl Own {
             let Some(address) = found.address else { continue };
             if let Some(ipv4) = address.as_sockaddr_in() {
                 own.ipv4 = own.ipv4.or(Some(ipv4.ip()));
-            } else if let Some(ipv6) = address.as_sockaddr_in6().map(|ipv6| ipv6.ip()) {
+            } else if let Some(ipv6) = address.as_sockaddr_in6().map(nix::sys::socket::SockaddrIn6::ip) {
                 own.ipv6 = own.ipv6.or(Some(ipv6).filter(|ipv6| !ipv6.is_unicast_link_local()));
             } else if let Some(link) = address.as_link_addr() {
                 own.ethernet = link.addr();

@@ -362,8 +362,10 @@ impl Sender {
             self.status.delivered += ack.bytes;
         }
         self.controller.on_ack_frame(&frame, &self.rtt);
-        if let Some(window) = self.doubt.and_then(|doubt| doubt.window(self.rtt.min()?, self.status.delivered)) {
-            self.controller.limit_window(window, &self.rtt);
+        if let Some((borne_out, most)) =
+            self.doubt.and_then(|doubt| doubt.windows(self.rtt.min()?, self.status.delivered))
+        {
+            self.controller.limit_window(borne_out, most, &self.rtt);
         }
         if self.app_limited {
             let (timeout, window) = (self.probe_timeout(), Bytes::MAX);

@@ -625,7 +625,7 @@ fn a_client_whose_handshake_looks_long_gets_no_more_than_the_cap() {
     assert!(server.end().0.success());
     let log = std::fs::read_dir(logs.path()).unwrap().next().unwrap().unwrap().path();
     let log = std::fs::read_to_string(log).unwrap();
-    let (mut launch, mut sent, mut smallest, mut checked) = (None, 0, f64::INFINITY, 0);
+    let (mut launch, mut sent, mut smallest, mut checked, mut last) = (None, 0, f64::INFINITY, 0, 0);
     for record in log.split('\u{1e}').skip(1) {
         let Value::Object(event) = serde_json::from_str(record).unwrap() else { panic!("{record}") };
         let (Some(name), data) = (event.get("name"), &event.get("data").unwrap_or(&Value::Null)) else { continue };
@@ -638,6 +638,7 @@ fn a_client_whose_handshake_looks_long_gets_no_more_than_the_cap() {
                 let (Some((launched, _)), Some(window)) = (launch, data["congestion_window"].as_u64()) else {
                     continue;
                 };
+                last = window;
                 // 10 Mbit/s are 1250 bytes in a millisecond.
                 let borne_out = (smallest * 1250.0) as u64;
                 if smallest < 300.0 {
@@ -653,4 +654,6 @@ fn a_client_whose_handshake_looks_long_gets_no_more_than_the_cap() {
     // The lie was believed, and then it was not.
     let launched = launch.map(|(_, window)| window);
     assert!(launched > Some(600_000) && smallest >= 40.0 && checked > 2, "{launched:?}, {smallest} ms, {checked}");
+    // Slow start does not lead back to it.
+    assert!(last < 300_000, "{last} bytes in the end");
 }

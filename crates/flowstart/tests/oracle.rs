@@ -252,7 +252,7 @@ fn bad_input_is_refused_with_what_is_allowed() {
     let serve = |listen| vec!["serve", "--store", store.as_str(), "--listen", listen];
     let ask = |url, address| vec!["ask", url, address];
     for (arguments, expected) in [
-        (with("--rate", "0mbit"), "1kbit to 1tbit"),
+        (with("--rate", "0mbit"), "1kbit to 1000gbit"),
         (with("--rate", "fast"), "--rate"),
         (with("--rtt", "0s"), "1us to 100s"),
         (with("--rtt", "50"), "the unit must be one of"),

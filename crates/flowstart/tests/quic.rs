@@ -591,6 +591,12 @@ fn a_launch_says_what_its_sources_stated_and_which_it_used() {
     assert!(!source(&launch, "oracle")["reason"].as_str().unwrap().is_empty());
     assert_eq!(source(&launch, "path-store")["verdict"], "missing");
     assert!(launch["pacing_rate_bps"].is_null(), "slow start");
+
+    // One that is silent is late, and the launch does not wait for it.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let silent = format!("http://{}", silent.local_addr().unwrap());
+    let launch = launch_of(&["--startup", "more-start", "--oracle", &silent], &[]);
+    assert_eq!(source(&launch, "oracle")["verdict"], "late");
 }
 
 #[test]

@@ -63,7 +63,10 @@ impl ClientConfig {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OracleError {
-    /// It could not be asked, or did not answer in time.
+    /// It did not answer in time.
+    #[error("the oracle did not answer within {0}")]
+    Late(Duration),
+    /// It could not be asked.
     #[error("the oracle could not be asked: {0}")]
     Unreachable(#[source] Box<ureq::Error>),
     /// It failed a moment ago, so it is not asked.
@@ -138,15 +141,18 @@ impl OracleClient {
     }
 
     fn ask(&self, address: IpAddr) -> Result<Option<Capacity>, OracleError> {
-        let unreachable = |cause| OracleError::Unreachable(Box::new(cause));
+        let failed = |cause| match cause {
+            ureq::Error::Timeout(_) => OracleError::Late(self.config.bound),
+            other => OracleError::Unreachable(Box::new(other)),
+        };
         let url = format!("{}/capacity", self.config.server.trim_end_matches('/'));
-        let mut response = self.agent.get(url).query("address", address.to_string()).call().map_err(unreachable)?;
+        let mut response = self.agent.get(url).query("address", address.to_string()).call().map_err(failed)?;
         match response.status().as_u16() {
             200 => {}
             404 => return Ok(None),
             other => return Err(OracleError::Status(other)),
         }
-        let bytes = response.body_mut().with_config().limit(BODY_MAX as u64).read_to_vec().map_err(unreachable)?;
+        let bytes = response.body_mut().with_config().limit(BODY_MAX as u64).read_to_vec().map_err(failed)?;
         Ok(Some(told_capacity(&bytes, address)?))
     }
 

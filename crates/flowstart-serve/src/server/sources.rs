@@ -15,7 +15,7 @@ use flowstart_quic::Flow;
 use flowstart_quic::hint::HintPolicy;
 use flowstart_sensing::application_request::ApplicationRequest;
 use flowstart_sensing::interface;
-use flowstart_sensing::oracle::{Capacity, ClientConfig, OracleClient};
+use flowstart_sensing::oracle::{Capacity, ClientConfig, OracleClient, OracleError};
 use flowstart_sensing::path_store::UnixTime;
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
@@ -68,7 +68,8 @@ impl SourcesOfServer {
     /// cannot be used.
     pub(super) fn new(config: &Config, warnings: &Warnings) -> Result<Self, String> {
         let oracle = config.oracle.as_ref().map(|server| {
-            let asked = ClientConfig { server: server.clone(), ..ClientConfig::default() };
+            let bound = flowstart_core::time::Duration::from_millis(BOUND.as_millis() as u64);
+            let asked = ClientConfig { server: server.clone(), bound, ..ClientConfig::default() };
             asked.validate().map_err(|error| error.to_string())?;
             Ok::<_, String>(Arc::new(OracleClient::new(asked)))
         });
@@ -97,14 +98,15 @@ impl SourcesOfServer {
         let [of_store, of_oracle, of_interface] = &self.questions;
         let path_store = async {
             let paths = self.paths.clone()?;
-            Some(in_time(of_store, move || paths.look_up(client).map_err(|error| error.to_string())).await)
+            Some(in_time(of_store, move || paths.look_up(client).map_err(|error| failed(&error))).await)
         };
         let oracle = async {
             let oracle = self.oracle.clone()?;
-            Some(
-                in_time(of_oracle, move || oracle.capacity(client, UnixTime::now()).map_err(|error| error.to_string()))
-                    .await,
-            )
+            let verdict = |error: OracleError| match error {
+                OracleError::Late(_) => (Verdict::Late, error.to_string()),
+                _ => failed(&error),
+            };
+            Some(in_time(of_oracle, move || oracle.capacity(client, UnixTime::now()).map_err(verdict)).await)
         };
         let interface = async {
             let (choice, config) = self.interface.clone()?;
@@ -112,7 +114,7 @@ impl SourcesOfServer {
                 InterfaceChoice::Route => config.speed_towards(client),
                 InterfaceChoice::Name(name) => config.speed(&name),
             };
-            Some(in_time(of_interface, move || speed().map_err(|error| error.to_string())).await)
+            Some(in_time(of_interface, move || speed().map_err(|error| failed(&error))).await)
         };
         let (path_store, oracle, interface) = tokio::join!(path_store, oracle, interface);
         Heard { path_store, oracle, interface }
@@ -139,7 +141,7 @@ impl SourcesOfServer {
 /// What blocks, in a thread of its own; nobody waits for it, or for one of `questions`, beyond the bound.
 async fn in_time<T: Send + 'static>(
     questions: &Arc<Semaphore>,
-    asked: impl FnOnce() -> Result<T, String> + Send + 'static,
+    asked: impl FnOnce() -> Result<T, (Verdict, String)> + Send + 'static,
 ) -> Result<T, (Verdict, String)> {
     let answered = async {
         let question = questions.clone().acquire_owned().await.ok()?;
@@ -152,10 +154,15 @@ async fn in_time<T: Send + 'static>(
         spawn_blocking(asked).await.ok()
     };
     match tokio::time::timeout(BOUND, answered).await {
-        Ok(Some(answer)) => answer.map_err(|error| (Verdict::Failed, error)),
+        Ok(Some(answer)) => answer,
         Ok(None) => Err((Verdict::Failed, "it cannot be asked".to_owned())),
         Err(_) => Err((Verdict::Late, format!("no answer within {} ms", BOUND.as_millis()))),
     }
+}
+
+/// A source that gave no answer, and why.
+fn failed(error: &impl ToString) -> (Verdict, String) {
+    (Verdict::Failed, error.to_string())
 }
 
 /// A statement that counts as it is, unless it is nonsense.

@@ -136,7 +136,7 @@ struct Record {
     /// The peer of the connection.
     #[arg(value_parser = address)]
     address: IpAddr,
-    /// The highest delivery rate, 1kbit to 1tbit.
+    /// The highest delivery rate, 1kbit to 1000gbit.
     #[arg(long)]
     rate: Rate,
     /// The smallest RTT, 1us to 100s.
@@ -364,7 +364,7 @@ fn tell(address: IpAddr, known: Option<&Capacity>, json: bool) -> Result<ExitCod
 fn record(arguments: &Record) -> Result<ExitCode, Failure> {
     let (rate, min_rtt, cwnd) = (arguments.rate, arguments.rtt, arguments.cwnd);
     if !(1_000..=1_000_000_000_000).contains(&rate.bits_per_sec()) {
-        return Err(refused("rate", rate, "1kbit to 1tbit"));
+        return Err(refused("rate", rate, "1kbit to 1000gbit"));
     }
     if !(1_000..=100_000_000_000).contains(&min_rtt.as_nanos()) {
         return Err(refused("rtt", min_rtt, "1us to 100s"));

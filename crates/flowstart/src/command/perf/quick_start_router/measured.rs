@@ -129,9 +129,9 @@ fn measure(kind: &Kind, packets: u32, taken: &mut Taken) -> Result<(), Failure> 
     let options = options.as_ref().map_or(&[][..], |option| option);
     let packet = packet(options);
     let frame = [&[2; ETHERNET - 2][..], &[8, 0], &packet].concat();
-    let mut router = Router::load(&config, kind.link).map_err(failure)?;
-    let cost = router.measure(&frame, kind.step, packets).map_err(failure)?;
-    let seen = router.seen().map_err(failure)?;
+    let mut router = Router::load(&config, kind.link).map_err(|error| failure(&error))?;
+    let cost = router.measure(&frame, kind.step, packets).map_err(|error| failure(&error))?;
+    let seen = router.seen().map_err(|error| failure(&error))?;
     check(kind, [seen.requests, seen.reduced, seen.denied, seen.reports], packets)?;
     taken.pass.push(cost.pass);
     taken.xdp.push(cost.router);
@@ -165,7 +165,7 @@ fn check(kind: &Kind, seen: [u64; 4], packets: u32) -> Result<(), Failure> {
     Err(Failure::Other(format!("a packet that is to be {name} was not: {seen:?} in place of {expected:?}")))
 }
 
-fn failure(error: QuickStartError) -> Failure {
+fn failure(error: &QuickStartError) -> Failure {
     Failure::Input(format!("perf quick-start-router: {error}"))
 }
 
