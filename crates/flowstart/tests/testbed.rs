@@ -14,7 +14,7 @@ use serde_json::Value;
 
 /// Compares schemes on a link of 10 Mbit/s and 100 ms, where a disturbed host matters less than on a faster one.
 fn compare(more: &[&str]) -> Command {
-    let mut command = Command::new(cargo_bin("flowstart"));
+    let mut command = namespaces::program_before_others();
     command.args(["compare", "--link", "rate=10mbit,rtt=100ms,buffer=1bdp", "--size", "70KB", "--transport", "quic"]);
     command.args(["--avoidance", "cubic", "--json"]).args(more);
     command

@@ -39,6 +39,19 @@ pub(crate) fn are_missing() -> bool {
     true
 }
 
+/// The program that is tested, which runs before others (chrt(1)) where the system lets it: on a busy host a program
+/// like all others waits for milliseconds.
+pub(crate) fn program_before_others() -> Program {
+    let (first, program) = (["--fifo", "10"], assert_cmd::cargo::cargo_bin("flowstart"));
+    if Program::new("chrt").args(first).arg("true").output().is_ok_and(|told| told.status.success()) {
+        let mut before_others = Program::new("chrt");
+        before_others.args(first).arg(program);
+        before_others
+    } else {
+        Program::new(program)
+    }
+}
+
 fn ip(arguments: &[&str]) {
     let told = Program::new("ip").args(arguments).output().unwrap();
     assert!(told.status.success(), "ip {arguments:?}: {}", String::from_utf8_lossy(&told.stderr));
