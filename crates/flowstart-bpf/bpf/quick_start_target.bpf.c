@@ -62,7 +62,11 @@ static __always_inline int route(struct xdp_md *context, u64 now, const struct t
 	u32 first = 0, random = 0;
 	struct frame frame = {};
 	struct shared *shared = bpf_map_lookup_elem(&router, &first);
+	const struct target_config *settings = (const struct target_config *)&config;
 	bool leaves;
+
+	/* The compiler must not take the zeros of the object's file for what the loader writes. */
+	asm volatile("" : "+r"(settings));
 
 	if (!shared)
 		return XDP_PASS;
@@ -72,7 +76,7 @@ static __always_inline int route(struct xdp_md *context, u64 now, const struct t
 	if (frame.content == OPTION && frame.function == RATE_REQUEST)
 		random = told ? told->random : bpf_get_prandom_u32();
 	bpf_spin_lock(&shared->lock);
-	leaves = decide(&shared->target, (const struct target_config *)&config, &frame, now, random);
+	leaves = decide(&shared->target, settings, &frame, now, random);
 	bpf_spin_unlock(&shared->lock);
 	if (!leaves)
 		return XDP_DROP;

@@ -281,7 +281,7 @@ impl Flow {
         self.controller.on_ack_frame(&frame, &self.rtt);
         self.delivered += delivered.map_or(Bytes::ZERO, |ack| ack.bytes);
         if let Some((borne_out, most)) = self.doubt.and_then(|doubt| doubt.windows(self.rtt.min()?, self.delivered)) {
-            self.controller.limit_window(borne_out, most, &self.rtt);
+            self.controller.limit_window(now, borne_out, most, &self.rtt);
         }
         self.settle();
         Ok(())

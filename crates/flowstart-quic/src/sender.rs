@@ -365,7 +365,7 @@ impl Sender {
         if let Some((borne_out, most)) =
             self.doubt.and_then(|doubt| doubt.windows(self.rtt.min()?, self.status.delivered))
         {
-            self.controller.limit_window(borne_out, most, &self.rtt);
+            self.controller.limit_window(now, borne_out, most, &self.rtt);
         }
         if self.app_limited {
             let (timeout, window) = (self.probe_timeout(), Bytes::MAX);

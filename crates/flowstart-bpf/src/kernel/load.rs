@@ -47,7 +47,7 @@ pub fn load(
     let _lock = lock::changes()?;
     match pins::find(port)? {
         Found::Loaded => return Err(KernelError::Loaded { scheme: port.scheme }),
-        Found::Remains => pins::remove_all(port),
+        Found::Remains => pins::remove_all(port, exchange::files()),
         Found::Nothing => {}
     }
     if available()?.iter().any(|name| name == port.kernel_name) {

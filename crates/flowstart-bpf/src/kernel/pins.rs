@@ -9,7 +9,7 @@ use libbpf_rs::MapHandle;
 use nix::mount::{MsFlags, mount, umount};
 use nix::sys::statfs::{BPF_FS_MAGIC, statfs};
 
-use super::{KernelError, exchange};
+use super::KernelError;
 use crate::port::Port;
 
 /// Where the BPF filesystem is.
@@ -98,10 +98,10 @@ fn check_filesystem() -> Result<(), KernelError> {
     if found.is_dir() && found.uid() == 0 && is_held { Ok(()) } else { Err(KernelError::Unsafe { file }) }
 }
 
-/// Removes all that loads make.
-pub(super) fn remove_all(port: &Port) {
+/// Removes all that loads make: the files of the congestion control, and those of the programs beside it.
+pub(super) fn remove_all(port: &Port, beside: impl Iterator<Item = String>) {
     let own = MAPS.iter().copied().chain([LINK]).map(str::to_owned);
-    remove_folder(port, &own.chain(exchange::files()).collect::<Vec<_>>());
+    remove_folder(port, &own.chain(beside).collect::<Vec<_>>());
 }
 
 /// A map of a loaded scheme.

@@ -7,7 +7,7 @@ use libbpf_rs::{Link, MapHandle};
 
 use super::pins::{self, Found};
 use super::status::counts;
-use super::{KernelError, available, default_of_namespace, lock, permission};
+use super::{KernelError, available, default_of_namespace, exchange, lock, permission};
 use crate::port::Port;
 
 /// How long the kernel may take to let go of what nothing uses.
@@ -37,7 +37,7 @@ pub fn unload(port: &'static Port) -> Result<Unloaded, KernelError> {
     match pins::find(port)? {
         Found::Nothing => return Err(KernelError::NotLoaded { scheme: port.scheme }),
         Found::Remains => {
-            pins::remove_all(port);
+            pins::remove_all(port, exchange::files());
             return Ok(Unloaded { connections: 0, in_use: false, was_remains: true });
         }
         Found::Loaded => {}
@@ -52,7 +52,7 @@ pub fn unload(port: &'static Port) -> Result<Unloaded, KernelError> {
     drop(link.detach());
     drop(link);
     let counted = counts(port);
-    pins::remove_all(port);
+    pins::remove_all(port, exchange::files());
     let began = Instant::now();
     while available()?.iter().any(|name| name == port.kernel_name) && began.elapsed() < PATIENCE {
         sleep(PAUSE);

@@ -77,9 +77,10 @@ impl Controller {
     }
 
     /// The path bears out less than a launch assumed: the window falls to `most`, but not below the initial window. The
-    /// window before is not restored when a reduction turns out to be spurious. A slow start threshold that the launch
-    /// has set falls to `borne_out`, so that slow start does not lead back to what the launch assumed.
-    pub fn limit_window(&mut self, borne_out: Bytes, most: Bytes, rtt: &RttEstimator) {
+    /// window before is not restored when a reduction turns out to be spurious. Neither slow start nor congestion
+    /// avoidance leads back to what the launch assumed: a slow start threshold that the launch has set falls to
+    /// `borne_out`, and congestion avoidance begins again with the smaller window.
+    pub fn limit_window(&mut self, now: Timestamp, borne_out: Bytes, most: Bytes, rtt: &RttEstimator) {
         let initial = self.config.segment * self.config.initial_window;
         let (borne_out, most) = (borne_out.max(initial), most.max(initial));
         if self.window.ssthresh < Bytes::MAX {
@@ -88,6 +89,9 @@ impl Controller {
         if self.window.cwnd > most {
             self.set_cwnd(most);
             self.undo.clear();
+            if self.phase == Phase::Avoidance {
+                self.enter_avoidance(now);
+            }
             self.update_pacing(rtt);
         }
     }

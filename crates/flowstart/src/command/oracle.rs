@@ -344,6 +344,7 @@ fn ask(arguments: &Ask) -> Result<ExitCode, Failure> {
     let known = known.map_err(|error| {
         let cause = match &error {
             OracleError::Unreachable(cause) => format!("cannot be asked: {cause}"),
+            OracleError::Late(bound) => format!("cannot be asked: no answer within {bound}"),
             other => other.to_string(),
         };
         Failure::Other(format!("{}: {cause}", arguments.url))

@@ -122,6 +122,7 @@ impl Testbed for Sockets {
         let transferred = others::beside(plan, cell.setting(), rep, &dumbbell, |others| {
             watch.restart();
             let (began, mut before) = (Instant::now(), watch.counts());
+            let others_before = others.map(|others| service(others, &mut before));
             let completed = OnceCell::new();
             let complete = || drop(completed.set((Instant::now(), watch.counts())));
             let Seen { mut record, known, failure } = match plan.transport_of(cell).stack {
@@ -130,10 +131,12 @@ impl Testbed for Sockets {
             };
             complete();
             let Some((ended, mut counts)) = completed.into_inner() else { return Err("it has no end".into()) };
-            let others = others.map(|others| {
+            let others = others.zip(others_before).map(|(others, before)| {
                 let end = ended + std_time(AFTERMATH);
-                let service = service_until(end, others, watch).since(&service(others, &mut before));
-                (service, Duration::from_nanos((end - began).as_nanos() as u64))
+                (
+                    service_until(end, others, watch).since(&before),
+                    Duration::from_nanos((end - began).as_nanos() as u64),
+                )
             });
             record.dropped = counts.dropped[watch::MEASURED as usize];
             Ok(Transferred {
