@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
-use flowstart_bpf::port::Ported;
+use flowstart_bpf::port::{Ported, REASONS};
 use flowstart_core::event::{Ack, DecisionLog, Loss, Sent};
 use flowstart_core::launch::{Launch, UNPACED};
 use flowstart_core::path::{AccessTechnology, Hint, PathKnowledge, SavedPath};
@@ -30,21 +30,6 @@ use tempfile::TempDir;
 const SEGMENT: u64 = 1448;
 /// Where a connection's positions begin, near the end of TCP's numbers.
 const FIRST: u32 = u32::MAX - 50_000;
-/// Names of `enum reason`.
-const REASONS: [&str; 12] = [
-    "",
-    "launch",
-    "loss",
-    "ecn",
-    "delay",
-    "chokepoint",
-    "validated",
-    "timeout",
-    "idle",
-    "ssthresh",
-    "path-changed",
-    "ack-train",
-];
 
 /// A scheme's program in user space.
 fn program(scheme: &str) -> PathBuf {
@@ -202,7 +187,7 @@ impl Host {
             Step::Continue { cwnd } => (cwnd, u64::MAX, 0),
             Step::Exit(exit) => {
                 self.is_over = true;
-                let reason = REASONS.iter().position(|reason| *reason == exit.reason.name()).unwrap();
+                let reason = 1 + REASONS.iter().position(|reason| *reason == exit.reason.name()).unwrap();
                 (exit.cwnd, exit.ssthresh.get(), reason as u64)
             }
         };

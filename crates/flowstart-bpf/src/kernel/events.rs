@@ -10,9 +10,9 @@ use flowstart_core::units::Rate;
 use libbpf_rs::{MapHandle, RingBufferBuilder};
 
 use super::pins::{self, Found};
-use super::wire::{Control, Fields, REASONS, control, set_control};
+use super::wire::{Control, Fields, control, set_control};
 use super::{KernelError, lock, permission};
-use crate::port::{PORTS, Port};
+use crate::port::{PORTS, Port, REASONS};
 
 /// How long a wait for events lasts before `stop` is looked at.
 const PAUSE: Duration = Duration::from_millis(100);

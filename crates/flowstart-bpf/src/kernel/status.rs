@@ -4,8 +4,8 @@ use libbpf_rs::{MapCore, MapFlags};
 
 use super::KernelError;
 use super::pins::{self, Found};
-use super::wire::{Fields, REASONS};
-use crate::port::{PORTS, Port};
+use super::wire::Fields;
+use crate::port::{PORTS, Port, REASONS};
 
 /// What a scheme's connections have done since it was loaded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

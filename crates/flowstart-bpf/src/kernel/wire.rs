@@ -7,21 +7,6 @@ use libbpf_rs::{MapCore, MapFlags};
 
 use crate::hint::{ADDRESS, Hint, as_ipv6};
 
-/// Names of `enum reason`, from 1: those of results.
-pub(super) const REASONS: [&str; 11] = [
-    "launch",
-    "loss",
-    "ecn",
-    "delay",
-    "chokepoint",
-    "validated",
-    "timeout",
-    "idle",
-    "ssthresh",
-    "path-changed",
-    "ack-train",
-];
-
 /// Reads integers one after the other.
 pub(super) struct Fields<'a>(&'a [u8]);
 

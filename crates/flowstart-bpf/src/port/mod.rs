@@ -8,6 +8,21 @@ use self::layout::Layout;
 mod layout;
 mod parameters;
 
+/// Why startup ended: the names of `enum reason` in `bpf/startup.h`, from 1, as results have them.
+pub const REASONS: [&str; 11] = [
+    "launch",
+    "loss",
+    "ecn",
+    "delay",
+    "chokepoint",
+    "validated",
+    "timeout",
+    "idle",
+    "ssthresh",
+    "path-changed",
+    "ack-train",
+];
+
 /// A scheme that the kernel can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Port {

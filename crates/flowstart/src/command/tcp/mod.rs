@@ -236,7 +236,13 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
 fn list(json: bool) -> Result<(), Failure> {
     let lines = PORTS.iter().map(|Port { scheme, kernel_name, needs, takes_hints, asks_routers }| {
         if json {
-            json!({ "scheme": scheme, "kernel_name": kernel_name, "needs": needs, "takes_hints": takes_hints, "asks_routers": asks_routers })
+            json!({
+                "scheme": scheme,
+                "kernel_name": kernel_name,
+                "needs": needs,
+                "takes_hints": takes_hints,
+                "asks_routers": asks_routers,
+            })
         } else {
             let needs = needs.map_or(String::new(), |needs| format!("; needs {needs}"));
             Value::String(format!("{scheme}: {kernel_name}{needs}"))
