@@ -5,6 +5,8 @@ FLOWSTART := target/release/flowstart
 FUZZ_SECONDS ?= 60
 # The QUIC stacks that are not compiled unless asked for.
 HOSTS := --features flowstart-quic/quinn,flowstart-quic/s2n-quic
+# What loads programs into the kernel, where that can be: for root on a Linux whose kernel describes its types (BTF).
+KERNEL := $(shell [ "$$(id -u)" -eq 0 ] && [ -e /sys/kernel/btf/vmlinux ] && echo --features flowstart/tcp)
 
 .PHONY: run test test-kernel lint same-results bench bench-quic bench-report load parity interop browser fuzz
 .PHONY: study study-predict record full setup install-capi
@@ -15,16 +17,15 @@ run: setup
 	cargo build --release --locked -p flowstart
 	$(FLOWSTART) run scenarios/blitzstart-table1.toml --reps 10 --out $(RESULTS)
 
-# With root on a Linux whose kernel describes its types (BTF) these are also the tests of the kernel's TCP.
+# Where programs can be loaded into the kernel these are also the tests of its TCP: one build for all.
 test: setup
-	cargo test --workspace $(HOSTS) --locked
-	@if [ "$$(id -u)" -eq 0 ] && [ -e /sys/kernel/btf/vmlinux ]; then $(MAKE) test-kernel; \
+	@if [ -n "$(KERNEL)" ]; then scripts/setup kernel; \
 	else echo "SKIPPED: the schemes in the kernel's TCP, for root and BTF are needed: make test-kernel" >&2; fi
+	cargo test --workspace $(HOSTS) $(KERNEL) --locked
 
 # The schemes in the kernel's TCP, loaded into this kernel and taken out again; other connections do not notice.
 test-kernel:
 	@scripts/setup kernel
-	cargo clippy -p flowstart-bpf -p flowstart --features flowstart/tcp --all-targets --locked -- -D warnings
 	cargo test -p flowstart-bpf --features kernel --locked
 	cargo test -p flowstart --features tcp --test tcp --locked
 
@@ -90,7 +91,8 @@ interop: setup
 # Reports in Chromium: layout on phones and wide screens, hovering, sorting, the dark scheme, paper.
 browser:
 	@scripts/setup browser
-	cargo build --workspace $(HOSTS) --locked --bins
+	@[ -z "$(KERNEL)" ] || scripts/setup kernel
+	cargo build --workspace $(HOSTS) $(KERNEL) --locked --bins
 	scripts/browser/run
 
 # Every parser of input and the controller, FUZZ_SECONDS each.
@@ -116,6 +118,7 @@ lint:
 	cargo fmt --manifest-path fuzz/Cargo.toml --check
 	scripts/check-columns
 	cargo clippy --workspace $(HOSTS) --all-targets --locked -- -D warnings
+	[ -z "$(KERNEL)" ] || cargo clippy --workspace $(HOSTS) $(KERNEL) --all-targets --locked -- -D warnings
 	cargo check --manifest-path fuzz/Cargo.toml --target-dir target/fuzz --locked
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace $(HOSTS) --no-deps --locked
 	scripts/check-crates

@@ -81,11 +81,16 @@ struct bpf_sock_ops {
 	__u64 bytes_received;
 	__u64 bytes_acked;
 	struct bpf_sock *sk;
+	__u64 skb_data;
+	__u64 skb_data_end;
+	__u32 skb_len;
+	__u32 skb_tcp_flags;
 };
 
 enum {
 	BPF_SOCK_OPS_ACTIVE_ESTABLISHED_CB = 4,
 	BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB = 5,
+	BPF_SOCK_OPS_TCP_LISTEN_CB = 11,
 	BPF_SOCK_OPS_HDR_OPT_LEN_CB = 14,
 	BPF_SOCK_OPS_WRITE_HDR_OPT_CB = 15,
 };

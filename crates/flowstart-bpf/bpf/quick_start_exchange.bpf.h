@@ -2,14 +2,16 @@
 /*
  * Quick-Start's exchange, beside a TCP that knows nothing of it: three programs for hosts.
  *
- * Reference: RFC 4782, sections 3 and 4. A server is the sender of data and asks with its SYN/ACK: `ask`, at an
- * interface, adds option 25 to the IPv4 header. A client that gets it notes what arrived: `hear`, before the packet
- * reaches its socket. It answers in its next packet, which ends the handshake: `answer` adds TCP option 27. The server
- * reads it: `answer` as well, which tells the scheme what was approved.
+ * Reference: RFC 4782, sections 3 and 4. A server that sends data asks with its SYN/ACK: `ask`, at an interface, adds
+ * option 25 to the IPv4 header. A client that gets it notes what arrived: `hear`, before the packet reaches its socket.
+ * It answers in its next packet, which ends the handshake: `answer` adds TCP option 27. The server reads it: `answer`
+ * as well, which tells the scheme what was approved. A client that sends data asks with its SYN: `ask_opening`. The
+ * server answers with its SYN/ACK, and the client reads it there: `answer` does both.
  *
- * Differences from the reference: only SYN/ACKs ask, over IPv4, and once: one that is sent again does not (section
- * 4.7.1). Servers that answer SYNs with cookies do not ask. No approved rate is reported to the routers (section 4.4),
- * for the kernel's segments have no room for it.
+ * Differences from the reference: only SYNs and SYN/ACKs ask, over IPv4, and once: one that is sent again does not
+ * (section 4.7.1). Servers that answer SYNs with cookies do not ask. A server whose socket listened before this was
+ * loaded answers no SYN. No approved rate is reported to the routers (section 4.4), for the kernel's segments have no
+ * room for it.
  *
  * Status: experimental. crates/flowstart/tests/tcp.rs has transfers between network namespaces, with the router of
  * flowstart-emu.
@@ -25,8 +27,13 @@
 #define IPV4_HEADER 20
 #define TCP_HEADER 20
 #define TCP_FLAGS 13
+#define TCP_SYN 0x02
 #define TCP_SYN_ACK 0x12
 #define TCP_SYN_ACK_MASK 0x17
+/* getsockopt: the IP header and what follows of the SYN that is being answered. */
+#define SOL_TCP 6
+#define TCP_BPF_SYN_IP 1006
+#define ENOSPC 28
 
 /* A connection as this host sees it; ports in the host's order. */
 struct quick_start_connection {
@@ -70,25 +77,13 @@ static __always_inline u64 approved_rate_of(struct sock *sk)
 
 #define APPROVED_RATE(sk) approved_rate_of(sk)
 
-/* Whether the packet is the SYN/ACK of a socket that has this scheme. */
-static __always_inline bool is_asker(struct __sk_buff *skb)
+/* Whether a socket that listens or connects has this scheme. */
+static __always_inline bool has_scheme(struct inet_connection_sock *socket)
 {
 	static const char own[16] = KERNEL_NAME;
-	struct bpf_sock *sk = skb->sk;
-	struct request_sock *request;
-	struct inet_connection_sock *listener;
-	struct tcp_congestion_ops *scheme;
+	struct tcp_congestion_ops *scheme = (struct tcp_congestion_ops *)BPF_CORE_READ(socket, icsk_ca_ops);
 	char name[16] = {};
 
-	if (!sk)
-		return false;
-	request = (struct request_sock *)bpf_skc_to_tcp_request_sock(sk);
-	if (!request)
-		return false;
-	listener = (struct inet_connection_sock *)BPF_CORE_READ(request, __req_common.skc_listener);
-	if (!listener)
-		return false;
-	scheme = (struct tcp_congestion_ops *)BPF_CORE_READ(listener, icsk_ca_ops);
 	if (!scheme || bpf_core_read(name, sizeof(name), &scheme->name))
 		return false;
 	for (int at = 0; at < (int)sizeof(name); at++) {
@@ -96,6 +91,34 @@ static __always_inline bool is_asker(struct __sk_buff *skb)
 			return false;
 	}
 	return true;
+}
+
+/* Whether the packet is the SYN/ACK of a server that has this scheme. */
+static __always_inline bool is_of_server(struct __sk_buff *skb)
+{
+	struct bpf_sock *sk = skb->sk;
+	struct request_sock *request;
+	struct inet_connection_sock *listener;
+
+	if (!sk)
+		return false;
+	request = (struct request_sock *)bpf_skc_to_tcp_request_sock(sk);
+	if (!request)
+		return false;
+	listener = (struct inet_connection_sock *)BPF_CORE_READ(request, __req_common.skc_listener);
+	return listener && has_scheme(listener);
+}
+
+/* Whether the packet is the SYN of a client that has this scheme. */
+static __always_inline bool is_of_client(struct __sk_buff *skb)
+{
+	struct bpf_sock *sk = skb->sk;
+	struct tcp_sock *client;
+
+	if (!sk)
+		return false;
+	client = (struct tcp_sock *)bpf_skc_to_tcp_sock(sk);
+	return client && has_scheme((struct inet_connection_sock *)client);
 }
 
 /* Where the IPv4 header begins: interfaces differ in what lies before it. A negative number: somewhere else. */
@@ -127,9 +150,8 @@ static __always_inline u16 checksum_of(const u8 *header, u32 length)
 	return ~folded;
 }
 
-/* A server asks. */
-SEC("tcx/egress")
-int quick_start_ask(struct __sk_buff *skb)
+/* The packet with these flags asks. */
+static __always_inline int ask(struct __sk_buff *skb, u8 flags)
 {
 	/* With room for the option. */
 	u8 header[IPV4_HEADER + QUICK_START_LENGTH] __attribute__((aligned(4))) = {};
@@ -148,7 +170,8 @@ int quick_start_ask(struct __sk_buff *skb)
 	if (header[0] != 0x45 || header[9] != IPPROTO_TCP ||
 	    bpf_skb_load_bytes_relative(skb, IPV4_HEADER, tcp, sizeof(tcp), BPF_HDR_START_NET))
 		return TCX_NEXT;
-	if ((tcp[TCP_FLAGS] & TCP_SYN_ACK_MASK) != TCP_SYN_ACK || !settings.config.rate || !is_asker(skb))
+	if ((tcp[TCP_FLAGS] & TCP_SYN_ACK_MASK) != flags || !settings.config.rate ||
+	    !(flags == TCP_SYN ? is_of_client(skb) : is_of_server(skb)))
 		return TCX_NEXT;
 	place = header_place(skb, header);
 	if (place < 0)
@@ -179,6 +202,20 @@ int quick_start_ask(struct __sk_buff *skb)
 	__builtin_memcpy(header + 10, &checksum, 2);
 	/* A packet that is only half changed must not leave. */
 	return bpf_skb_store_bytes(skb, place, header, sizeof(header), 0) ? TCX_DROP : TCX_NEXT;
+}
+
+/* A server asks. */
+SEC("tcx/egress")
+int quick_start_ask(struct __sk_buff *skb)
+{
+	return ask(skb, TCP_SYN_ACK);
+}
+
+/* A client asks. */
+SEC("tcx/egress")
+int quick_start_ask_opening(struct __sk_buff *skb)
+{
+	return ask(skb, TCP_SYN);
 }
 
 /* The Rate Request among the options of an IPv4 header. */
@@ -240,7 +277,7 @@ int quick_start_hear(struct __sk_buff *skb)
 	return 1;
 }
 
-/* The server's part: reads the answer with which a connection is established. */
+/* The asker's part: reads the answer with which a connection is established. */
 static __always_inline void read_answer(struct bpf_sock_ops *ops)
 {
 	struct quick_start_connection connection = {
@@ -277,29 +314,68 @@ static __always_inline struct quick_start_option *to_answer(struct bpf_sock_ops 
 	return sk ? bpf_sk_storage_get(&heard, sk, 0, 0) : NULL;
 }
 
-/* A client answers, and a server reads it. */
+/* What a server has to answer to the SYN for which it makes a SYN/ACK. */
+static __always_inline bool to_answer_opening(struct bpf_sock_ops *ops, struct quick_start_option *answer)
+{
+	u8 header[IPV4_HEADER + QUICK_START_MOST_OPTIONS] = {};
+	struct quick_start_option came;
+	u32 options;
+	int got;
+
+	if ((ops->skb_tcp_flags & TCP_SYN_ACK_MASK) != TCP_SYN_ACK)
+		return false;
+	got = bpf_getsockopt(ops, SOL_TCP, TCP_BPF_SYN_IP, header, sizeof(header));
+	/* What does not fit is of TCP. */
+	if (got < 0 && got != -ENOSPC)
+		return false;
+	options = (header[0] & 15) * 4;
+	if (header[0] >> 4 != 4 || options <= IPV4_HEADER || options > sizeof(header) ||
+	    !find_request(header + IPV4_HEADER, options - IPV4_HEADER, &came))
+		return false;
+	*answer = quick_start_respond(&came, header[8]);
+	return true;
+}
+
+/* Whether headers of this connection get options by this program. */
+static __always_inline void write_options(struct bpf_sock_ops *ops, bool writes)
+{
+	u32 flags = ops->bpf_sock_ops_cb_flags & ~BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG;
+
+	bpf_sock_ops_cb_flags_set(ops, writes ? flags | BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG : flags);
+}
+
+/* Hosts answer, and who asked reads it. */
 SEC("sockops")
 int quick_start_answer(struct bpf_sock_ops *ops)
 {
 	u8 bytes[QUICK_START_LENGTH];
-	struct quick_start_option *kept;
+	struct quick_start_option *kept, answer;
 
-	if (ops->family != AF_INET)
-		return 1;
+	/* A socket of IPv6 may have a connection of IPv4. */
 	switch (ops->op) {
+	case BPF_SOCK_OPS_TCP_LISTEN_CB:
+		write_options(ops, true);
+		break;
 	case BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB:
+		/* Its listener's flags are its own. */
+		write_options(ops, false);
 		read_answer(ops);
 		break;
 	case BPF_SOCK_OPS_ACTIVE_ESTABLISHED_CB:
+		read_answer(ops);
 		if (to_answer(ops))
-			bpf_sock_ops_cb_flags_set(ops, ops->bpf_sock_ops_cb_flags |
-							       BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG);
+			write_options(ops, true);
 		break;
 	case BPF_SOCK_OPS_HDR_OPT_LEN_CB:
-		if (to_answer(ops))
+		if (to_answer_opening(ops, &answer) || to_answer(ops))
 			bpf_reserve_hdr_opt(ops, QUICK_START_LENGTH, 0);
 		break;
 	case BPF_SOCK_OPS_WRITE_HDR_OPT_CB:
+		if (to_answer_opening(ops, &answer)) {
+			quick_start_write(bytes, QUICK_START_TCP_OPTION, &answer);
+			bpf_store_hdr_opt(ops, bytes, sizeof(bytes), 0);
+			break;
+		}
 		kept = to_answer(ops);
 		if (!kept)
 			break;
@@ -308,7 +384,7 @@ int quick_start_answer(struct bpf_sock_ops *ops)
 		/* Once (section 4.3). */
 		if (ops->sk)
 			bpf_sk_storage_delete(&heard, ops->sk);
-		bpf_sock_ops_cb_flags_set(ops, ops->bpf_sock_ops_cb_flags & ~BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG);
+		write_options(ops, false);
 		break;
 	}
 	return 1;

@@ -7,10 +7,10 @@ use flowstart_core::startup::StartupConfig;
 
 use crate::refusal::Refusal;
 
-/// What a host in C can give to schemes: it paces at the rate that it is told, and may have asked routers before the
-/// launch. It keeps no state of packets for rate samples, has no congestion header, and sends nothing again that is
-/// not lost.
-const GIVES: Needs = Needs::OWN_RATE.and(Needs::APPROVAL);
+/// What a host in C can give to schemes: it paces at the rate and with the bursts that it is told, and may have asked
+/// routers before the launch. It keeps no state of packets for rate samples, has no congestion header, and sends
+/// nothing again that is not lost.
+const GIVES: Needs = Needs::OWN_RATE.and(Needs::APPROVAL).and(Needs::BURST);
 
 /// Refuses algorithms that need what a host in C cannot give.
 pub(crate) fn check_needs(config: &ControllerConfig, ect1: bool) -> Result<(), Refusal> {

@@ -251,13 +251,13 @@ pub enum Decision {
         /// What was used.
         used: Rate,
     },
-    /// Throughput advice capped a window that the scheme wanted.
+    /// Throughput advice capped a window that the scheme wanted, or its rate alone.
     AdviceCapped {
         /// The rate that elements of the path advise.
         advised: Rate,
         /// The window that the scheme wanted.
         before: Bytes,
-        /// The window that the advice allows.
+        /// What the advice leaves of it: all of it where only the rate was capped.
         after: Bytes,
     },
     /// The scheme went on to another of its phases.

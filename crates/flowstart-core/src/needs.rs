@@ -35,9 +35,12 @@ impl Needs {
     /// takes over what the others gave or took
     /// ([`Controller::take_share`](crate::controller::Controller::take_share)).
     pub const SHARED_WINDOW: Self = Self(1 << 8);
+    /// As much leaves at once as the algorithm says ([`Output::burst`](crate::controller::Output::burst)), where the
+    /// host would pace.
+    pub const BURST: Self = Self(1 << 9);
 
     /// Each need, and what an algorithm that has it wants of its host.
-    pub const EACH: [(Self, &'static str); 9] = [
+    pub const EACH: [(Self, &'static str); 10] = [
         (Self::OWN_RATE, "pacing at a rate of its own"),
         (Self::RATE_SAMPLES, "a rate sample with each acknowledgement"),
         (Self::CONGESTION_HEADER, "a congestion header that routers write into"),
@@ -47,6 +50,7 @@ impl Needs {
         (Self::APPROVAL, "approvals of routers"),
         (Self::APPROVAL_IN_CONNECTION, "approvals of routers in mid-connection"),
         (Self::SHARED_WINDOW, "a window that connections to the same peer share"),
+        (Self::BURST, "a launch that leaves at once, or a part of it"),
     ];
 
     /// The first of these needs, in words that follow "needs"; `None`: there is none.

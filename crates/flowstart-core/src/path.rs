@@ -32,6 +32,22 @@ pub enum AccessTechnology {
     Fibre,
 }
 
+impl AccessTechnology {
+    /// The interval in which the technology's link layer gathers packets, which it then passes on together; zero when
+    /// it sends bit by bit, or is unknown. Pacing finer than this gains nothing.
+    ///
+    /// DOCSIS 3.0 (MULPI, section 7.2.1) maps of 2 ms; IEEE 802.11 PPDUs of up to 5.484 ms (`aPPDUMaxTime`); LTE
+    /// subframes of 1 ms (TS 36.211, section 4); HSDPA subframes of 2 ms (TS 25.211, section 5.3.3).
+    pub const fn gathering_interval(self) -> Duration {
+        match self {
+            Self::Docsis | Self::ThirdGeneration => Duration::from_millis(2),
+            Self::Wifi => Duration::from_micros(5484),
+            Self::Lte => Duration::from_millis(1),
+            Self::Ethernet | Self::Dsl | Self::Fibre | Self::Unknown => Duration::ZERO,
+        }
+    }
+}
+
 /// Names of access technologies; a cable network is one of DOCSIS.
 const TECHNOLOGIES: [(&str, AccessTechnology); 10] = [
     ("unknown", AccessTechnology::Unknown),

@@ -42,6 +42,8 @@ pub mod name {
     pub const APPLICATION: &str = "application";
     /// The host's other connections to the same peer.
     pub const CONCURRENT: &str = "concurrent-connections";
+    /// Elements of the path, which advise a rate.
+    pub const SCONE: &str = "scone";
 }
 
 /// A part of [`PathKnowledge`] that a source states.
@@ -61,12 +63,22 @@ pub enum Known {
     Oracle,
     /// What concurrent connections leave to this one.
     Concurrent,
+    /// The rate that the path advises, which caps a launch and never makes one.
+    Advised,
 }
 
 impl Known {
     /// All of them.
-    pub const ALL: [Self; 7] =
-        [Self::Saved, Self::Hint, Self::Requested, Self::Interface, Self::Approved, Self::Oracle, Self::Concurrent];
+    pub const ALL: [Self; 8] = [
+        Self::Saved,
+        Self::Hint,
+        Self::Requested,
+        Self::Interface,
+        Self::Approved,
+        Self::Oracle,
+        Self::Concurrent,
+        Self::Advised,
+    ];
 
     /// What it is, in words.
     pub const fn name(self) -> &'static str {
@@ -78,6 +90,7 @@ impl Known {
             Self::Approved => "the routers' approval",
             Self::Oracle => "an oracle",
             Self::Concurrent => "concurrent connections",
+            Self::Advised => "the path's advice",
         }
     }
 
@@ -91,6 +104,7 @@ impl Known {
             Self::Approved => path.approved_rate.is_some(),
             Self::Oracle => path.oracle_rate.is_some(),
             Self::Concurrent => path.concurrent.is_some(),
+            Self::Advised => path.advised_rate.is_some(),
         }
     }
 
@@ -105,6 +119,7 @@ impl Known {
             Self::Approved => path.approved_rate = None,
             Self::Oracle => path.oracle_rate = None,
             Self::Concurrent => path.concurrent = None,
+            Self::Advised => path.advised_rate = None,
         }
         path
     }
@@ -127,6 +142,8 @@ pub enum Statement {
     Oracle(Rate),
     /// What concurrent connections leave to this one.
     Concurrent(Concurrent),
+    /// The rate that the path advises.
+    Advised(Rate),
 }
 
 impl Statement {
@@ -140,6 +157,7 @@ impl Statement {
             Self::Approved(_) => Known::Approved,
             Self::Oracle(_) => Known::Oracle,
             Self::Concurrent(_) => Known::Concurrent,
+            Self::Advised(_) => Known::Advised,
         }
     }
 
@@ -149,7 +167,11 @@ impl Statement {
             Self::Saved(saved) => saved.rate(),
             Self::Hint(hint) => Some(hint.bandwidth),
             Self::Concurrent(concurrent) => Rate::from_transfer(concurrent.window.cwnd, concurrent.rtt),
-            Self::Requested(rate) | Self::Interface(rate) | Self::Approved(rate) | Self::Oracle(rate) => Some(*rate),
+            Self::Requested(rate)
+            | Self::Interface(rate)
+            | Self::Approved(rate)
+            | Self::Oracle(rate)
+            | Self::Advised(rate) => Some(*rate),
         }
     }
 
@@ -162,6 +184,7 @@ impl Statement {
             Self::Approved(rate) => path.approved_rate = Some(rate),
             Self::Oracle(rate) => path.oracle_rate = Some(rate),
             Self::Concurrent(concurrent) => path.concurrent = Some(concurrent),
+            Self::Advised(rate) => path.advised_rate = Some(rate),
         }
     }
 }
@@ -346,11 +369,6 @@ impl StartupState {
 }
 
 impl StartupConfig {
-    /// As [`StartupState::depends_on`], on a usual host.
-    pub fn depends_on(&self, path: &PathKnowledge) -> Vec<Known> {
-        self.for_usual_host().depends_on(Timestamp::ZERO, path)
-    }
-
     /// What the scheme can use of what sources state: the parts of the knowledge each of which alone changes its launch
     /// on a usual path. None of them: it launches without any source.
     pub fn senses(&self) -> Vec<Known> {
@@ -372,6 +390,7 @@ impl StartupConfig {
             Known::Interface => Statement::Interface(rate),
             Known::Approved => Statement::Approved(rate),
             Known::Oracle => Statement::Oracle(rate),
+            Known::Advised => Statement::Advised(rate),
             Known::Concurrent => {
                 let window = Window { cwnd: rate.amount_in(rtt), ssthresh: Bytes::MAX };
                 Statement::Concurrent(Concurrent { rtt, window })

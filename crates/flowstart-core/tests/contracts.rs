@@ -173,17 +173,21 @@ impl<T: Debug> Drop for Named<'_, T> {
     }
 }
 
-/// A scheme of the caller's that says at random what no scheme should say.
+/// A scheme of the caller's that says at random what no scheme should say, but no window of zero where nothing is
+/// known, for which it would be refused.
 #[derive(Clone, Debug)]
-struct Hostile(u64);
+struct Hostile {
+    state: u64,
+    least: u64,
+}
 
 impl Hostile {
     fn pick<T: Copy>(&self, role: u64, of: &[T]) -> T {
-        of[(mix(self.0 ^ role) % of.len() as u64) as usize]
+        of[(mix(self.state ^ role) % of.len() as u64) as usize]
     }
 
     fn window(&self, role: u64) -> Bytes {
-        Bytes::new(self.pick(role, &[0, 1, SEGMENT, 30_000, 1 << 40, u64::MAX]))
+        Bytes::new(self.pick(role, &[self.least, 1, SEGMENT, 30_000, 1 << 40, u64::MAX]))
     }
 
     fn rate(&self, role: u64) -> Option<Rate> {
@@ -195,8 +199,8 @@ impl Hostile {
     }
 
     fn step(&mut self) -> Step {
-        self.0 = mix(self.0);
-        if self.0.is_multiple_of(50) {
+        self.state = mix(self.state);
+        if self.state.is_multiple_of(50) {
             Step::Exit(self.continuation())
         } else {
             Step::Continue { cwnd: self.window(3) }
@@ -205,10 +209,11 @@ impl Hostile {
 }
 
 impl Startup for Hostile {
-    fn launch(&mut self, _: Timestamp, _: &PathKnowledge, _: &mut DecisionLog) -> Launch {
-        self.0 = mix(self.0);
+    fn launch(&mut self, _: Timestamp, path: &PathKnowledge, _: &mut DecisionLog) -> Launch {
+        self.least = u64::from(path.hint.is_none());
+        self.state = mix(self.state);
         let burst = self.pick(4, &[None, Some(Bytes::ZERO), Some(Bytes::MAX)]);
-        let continuation = self.0.is_multiple_of(5).then(|| self.continuation());
+        let continuation = self.state.is_multiple_of(5).then(|| self.continuation());
         Launch { cwnd: self.window(5), pacing_rate: self.rate(6), burst, continuation }
     }
 
@@ -241,13 +246,13 @@ impl Startup for Hostile {
     }
 }
 
-/// A scheme that is due at all times.
+/// A scheme that is due at all times. Its window is zero where something is known.
 #[derive(Clone, Debug)]
 struct AlwaysDue;
 
 impl Startup for AlwaysDue {
-    fn launch(&mut self, _: Timestamp, _: &PathKnowledge, _: &mut DecisionLog) -> Launch {
-        Launch::window(Bytes::ZERO)
+    fn launch(&mut self, _: Timestamp, path: &PathKnowledge, _: &mut DecisionLog) -> Launch {
+        Launch::window(Bytes::new(u64::from(path.hint.is_none())))
     }
 
     fn on_ack(&mut self, _: &Ack, window: Window, _: bool, _: &RttEstimator) -> Step {
@@ -287,7 +292,7 @@ proptest! {
     ) {
         for avoidance in every_avoidance() {
             for policies in POLICIES {
-                let host = Host::new(host::config(custom(Hostile(seed)), avoidance.clone(), policies), known());
+                let host = Host::new(host::config(custom(Hostile { state: seed, least: 1 }), avoidance.clone(), policies), known());
                 let mut host = host.expect("a scheme with a launch goes with every avoidance");
                 operations.iter().for_each(|operation| host.apply(operation));
             }

@@ -49,9 +49,11 @@ impl Startup for UpTo {
 }
 
 /// What a scheme should never say: a window of nothing or without end, a rate of nothing or without end, or that it is
-/// always due. It never ends startup, not even after a loss.
+/// always due. It never ends startup, not even after a loss. Its first windows are of a byte at least: nothing is
+/// refused.
 #[derive(Clone, Debug)]
 struct Absurd {
+    acks: u32,
     cwnd: Bytes,
     rate: Option<Rate>,
     due: Timestamp,
@@ -59,11 +61,12 @@ struct Absurd {
 
 impl Startup for Absurd {
     fn launch(&mut self, _: Timestamp, _: &PathKnowledge, _: &mut DecisionLog) -> Launch {
-        Launch { pacing_rate: self.rate, ..Launch::window(self.cwnd) }
+        Launch { pacing_rate: self.rate, ..Launch::window(self.cwnd.max(Bytes::new(1))) }
     }
 
     fn on_ack(&mut self, _: &Ack, _: Window, _: bool, _: &RttEstimator) -> Step {
-        Step::Continue { cwnd: self.cwnd }
+        self.acks = self.acks.saturating_add(1);
+        Step::Continue { cwnd: if self.acks > 1 { self.cwnd } else { self.cwnd.max(Bytes::new(1)) } }
     }
 
     fn on_congestion(&mut self, _: &flowstart_core::event::Loss, _: Window, _: Bytes) -> Step {
@@ -102,7 +105,7 @@ fn an_own_scheme_stands_beside_the_shipped_ones_in_all_results() {
     let study = Study::with_schemes(scenario("300KB", schemes, "model-quic"), Path::new("."), &own).unwrap();
     let folder = std::env::temp_dir().join(format!("flowstart-own-scheme-{}", std::process::id()));
     let provenance = Provenance { command: vec!["trial".into()], ..Provenance::default() };
-    let mut results = Folder::new(folder.clone(), false, provenance, &|_, _| None);
+    let mut results = Folder::new(folder.clone(), false, provenance, &|_, _, _| None);
     let first = perform(&study, &mut results, None, 2, &()).unwrap();
     let cell = &first.summary.cells[1];
     assert!(cell.id.ends_with("/300KB/up-to-30/none"), "{}", cell.id);
@@ -121,7 +124,7 @@ fn an_own_scheme_stands_beside_the_shipped_ones_in_all_results() {
     let refused = Stored::read(&folder).unwrap_err();
     assert!(refused.contains("the scheme up-to-30 is of the program that wrote it, `trial`"), "{refused}");
     let stored = Stored::read_with_schemes(&folder, &own).unwrap();
-    assert!(page(&stored, &|_, _| None, 1, &()).unwrap().contains("up-to-30"));
+    assert!(page(&stored, &|_, _, _| None, 1, &()).unwrap().contains("up-to-30"));
     std::fs::remove_dir_all(&folder).unwrap();
     // Every run begins with a clone of the prototype, so runs repeat.
     assert_eq!(performed(&study).rows, first.rows);
@@ -156,7 +159,7 @@ fn no_scheme_makes_a_run_hang_or_panic() {
         for (other, rate) in rates.into_iter().enumerate() {
             for (third, due) in endless.into_iter().enumerate() {
                 let name: &'static str = format!("absurd-{place}-{other}-{third}").leak();
-                own.push(CustomStartup::new(name, Box::new(Absurd { cwnd, rate, due })).unwrap());
+                own.push(CustomStartup::new(name, Box::new(Absurd { acks: 0, cwnd, rate, due })).unwrap());
                 names.push(format!("'{name}'"));
             }
         }

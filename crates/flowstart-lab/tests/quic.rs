@@ -329,11 +329,15 @@ fn advice_reaches_a_real_server_as_it_reaches_the_models() {
     let (advised, free) = (link(",scone=10mbit"), link(""));
     let stack = of(&advised, "quic:scone=handshake");
     let model = of(&advised, &format!("{MODEL},scone=handshake"));
-    // Without advice 2 MB in an RTT overflow the queue; at 10 Mbit/s all of it takes 1.6 s and nothing is lost.
+    // Without advice 2 MB in an RTT overflow the queue. At 10 Mbit/s all of it would take 1.6 s; congestion avoidance
+    // goes on from there, and nothing is lost.
     assert!(of(&free, "quic:scone=handshake").dropped_packets > 100);
     assert_eq!((stack.dropped_packets, model.dropped_packets), (0, 0));
     let (stack, model) = (stack.fct_ms.expect("complete"), model.fct_ms.expect("complete"));
-    assert!(stack > 1500.0 && (stack / model - 1.0).abs() < 0.03, "{stack} ms, the model {model} ms");
+    assert!(
+        (1300.0..1600.0).contains(&stack) && (stack / model - 1.0).abs() < 0.03,
+        "{stack} ms, the model {model} ms"
+    );
     // A client that does not announce SCONE support gets no SCONE packets.
     assert!(of(&advised, "quic").dropped_packets > 100);
 }

@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use flowstart_core::event::{Decision, DecisionLog, ExitReason};
 use flowstart_core::path::PathKnowledge;
-use flowstart_core::sources::{Finding, Known, Sources};
+use flowstart_core::sources::name::SCONE;
+use flowstart_core::sources::{Finding, Known, Sources, Statement, Verdict};
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
 use flowstart_core::variable::{Owner, Variable};
@@ -130,6 +131,13 @@ impl Flow {
         let mut shared = self.shared();
         shared.sources.knowledge_mut().advised_rate = rate;
         shared.news = Some(rate);
+        // Verdicts are about the launch.
+        if shared.status.launch.is_none() {
+            match rate.map(Statement::Advised) {
+                Some(advice) => shared.sources.state(SCONE, advice, None, Some(advice), ""),
+                None => shared.sources.lack(SCONE, Verdict::Missing, ""),
+            }
+        }
     }
 
     /// The advice that has capped a launch of this connection; `None`: none has.

@@ -154,25 +154,49 @@ impl Names {
 fn short_names(full: &[String]) -> Vec<String> {
     let parts = |text: &str| text.split(',').map(|part| part.trim().to_owned()).collect::<Vec<_>>();
     let specs: Vec<Vec<String>> = full.iter().filter(|text| text.contains('=')).map(|text| parts(text)).collect();
-    let mut names: Vec<String> = Vec::new();
-    for text in full {
-        let mut short = text.clone();
-        if text.chars().count() > LONGEST && text.contains('=') && specs.len() > 1 {
-            let own: Vec<String> =
-                parts(text).into_iter().filter(|part| !specs.iter().all(|spec| spec.contains(part))).collect();
-            if !own.is_empty() {
-                short = own.join(",");
-            }
+    let own = |text: &String| {
+        if text.chars().count() <= LONGEST || !text.contains('=') || specs.len() < 2 {
+            return text.clone();
         }
-        short = shortened(&short, LONGEST);
-        let same = names.iter().filter(|name| **name == short).count();
-        names.push(if same == 0 {
-            short
-        } else {
+        let own: Vec<String> =
+            parts(text).into_iter().filter(|part| !specs.iter().all(|spec| spec.contains(part))).collect();
+        if own.is_empty() { text.clone() } else { own.join(",") }
+    };
+    let mut names: Vec<String> = Vec::new();
+    for short in shortened_apart(&full.iter().map(own).collect::<Vec<_>>(), LONGEST) {
+        names.push(if names.contains(&short) {
             format!("{} no. {}", shortened(&short, LONGEST - 6), names.len() + 1)
+        } else {
+            short
         });
     }
     names
+}
+
+/// Texts of at most this many characters. Of long ones that begin alike, their start and what differs remains.
+pub(crate) fn shortened_apart(texts: &[String], most: usize) -> Vec<String> {
+    let cut: Vec<String> = texts.iter().map(|text| shortened(text, most)).collect();
+    let one = |(text, short): (&String, &String)| {
+        let alike = || texts.iter().zip(&cut).filter(|(other, cut)| *cut == short && *other != text && *cut != *other);
+        let shared = |other: &String| text.chars().zip(other.chars()).take_while(|(a, b)| a == b).count();
+        let Some(shared) = alike().map(|(other, _)| shared(other)).min().filter(|_| text != short) else {
+            return short.clone();
+        };
+        let letters: Vec<char> = text.chars().collect();
+        let head = most / 3;
+        let room = most - head - 1;
+        let whole = letters.len().saturating_sub(room);
+        let from = if whole <= shared {
+            whole
+        } else {
+            let ends_part = |letter: &char| matches!(letter, ',' | ' ');
+            letters[head..shared].iter().rposition(ends_part).map_or(shared, |place| head + place + 1)
+        };
+        let start: String = letters[..head].iter().collect();
+        let rest: String = letters[from..].iter().collect();
+        format!("{start}…{}", shortened(&rest, room))
+    };
+    texts.iter().zip(&cut).map(one).collect()
 }
 
 /// A text of at most this many characters.
@@ -244,7 +268,13 @@ mod tests {
         assert_eq!(short_names(&links), ["rate=20mbit", "rate=40mbit"]);
         let alone = short_names(&[format!("rate=20mbit,{common}"), "lte".to_owned()]);
         assert_eq!(alone, ["rate=20mbit,rtt=30ms,buffer…", "lte"]);
-        // Names that begin alike stay different.
+        // Names that begin alike stay different, by what differs.
+        let begins = "rate=20mbit,rtt=30ms,buffer=1bdp,access_jitter=";
+        let alike = [format!("{begins}1ms,noise=off"), format!("{begins}1ms,noise=on"), "lte".to_owned()];
+        let names = shortened_apart(&alike, 28);
+        assert_eq!(names, ["rate=20mb…tter=1ms,noise=off", "rate=20mb…itter=1ms,noise=on", "lte"]);
+        let far = [format!("{begins}1ms,{}", "a".repeat(40)), format!("{begins}2ms,{}", "a".repeat(40))];
+        assert_eq!(shortened_apart(&far, 28)[0], "rate=20mb…access_jitter=1ms…");
         let long = "x".repeat(120);
         let names = short_names(&[format!("{long}1"), format!("{long}2"), format!("{long}3")]);
         assert!(names.iter().all(|name| name.chars().count() <= LONGEST), "{names:?}");

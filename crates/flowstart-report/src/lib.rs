@@ -57,7 +57,9 @@ pub use data::{
     CAUSES, Call, Cause, Causes, Cell, Certainty, Change, ChangeReport, Check, CurvePoint, DataFile, Estimate,
     ExampleRun, Kind, Link, Media, Method, OverlayReport, Pair, PairedSetting, PublishedCell, PublishedTable, Report,
     RunFlow, Samples, SecondCriterion, Side, Time, TraceEvent, TraceEventKind, TraceReport, TraceVariable, Verdict,
+    WASTE,
 };
 pub use error::RenderError;
 pub use number::digits_beside_one;
 pub use page::{render, render_changes, render_overlay, render_trace};
+pub use verdict::legend;

@@ -73,13 +73,21 @@ impl Format {
         finite(value).map_or_else(|| UNDEFINED.to_owned(), |v| self.write(v, self.decimals(v)))
     }
 
-    /// Mean and interval, both with the decimals that suit the mean. The interval is empty when there is none.
+    /// Mean and interval, both with the decimals that suit the mean; a factor has those that tell it and its ends from
+    /// 1. The interval is empty when there is none.
     pub(crate) fn estimate(self, estimate: Estimate) -> (String, String) {
         let Some(mean) = finite(estimate.mean) else {
             return (UNDEFINED.to_owned(), String::new());
         };
-        let decimals = self.decimals(mean);
-        let interval = interval(estimate).map_or_else(String::new, |[low, high]| {
+        let ends = interval(estimate);
+        let decimals = match self {
+            Self::Factor => {
+                let all: Vec<f64> = std::iter::once(mean).chain(ends.into_iter().flatten()).collect();
+                digits_beside_one(&all, self.decimals(mean))
+            }
+            _ => self.decimals(mean),
+        };
+        let interval = ends.map_or_else(String::new, |[low, high]| {
             match self {
                 // The unit once is enough.
                 Self::Factor => {
@@ -120,15 +128,14 @@ fn grouped(value: f64, decimals: usize) -> String {
     out
 }
 
-/// The digits behind the point with which no ratio looks like 1 that is not 1: at least this many. Where four would not
-/// do it, the ratios are 1 for every purpose, and more digits would only look as if they were not.
+/// The digits behind the point with which no ratio looks like 1 that is not 1: at least this many. Those that four
+/// digits would not tell from 1 are 1 for every purpose, and more digits would only look as if they were not.
 #[must_use]
 pub fn digits_beside_one(ratios: &[f64], least: usize) -> usize {
-    let looks_like_one = |digits: usize| {
-        let one = format!("{:.digits$}", 1.0);
-        ratios.iter().any(|ratio| *ratio != 1.0 && format!("{ratio:.digits$}") == one)
-    };
-    (least..=4).find(|digits| !looks_like_one(*digits)).unwrap_or(least)
+    const MOST: usize = 4;
+    let is_like_one = |ratio: &f64, digits: usize| format!("{ratio:.digits$}") == format!("{:.digits$}", 1.0);
+    let others: Vec<f64> = ratios.iter().copied().filter(|ratio| !is_like_one(ratio, MOST)).collect();
+    (least..MOST).find(|digits| !others.iter().any(|ratio| is_like_one(ratio, *digits))).unwrap_or(MOST.max(least))
 }
 
 #[cfg(test)]
@@ -148,6 +155,15 @@ mod tests {
         assert_eq!(Format::Signed.show(Some(0.0)), "0");
         assert_eq!(Format::Factor.show(Some(1.916)), "×1.92");
         assert_eq!(Format::Percent.show(Some(0.123)), "12.3\u{202f}%");
+    }
+
+    #[test]
+    fn a_factor_and_its_ends_look_like_1_only_if_they_are() {
+        let estimate = |mean, ends| Format::Factor.estimate(Estimate { mean: Some(mean), ci95: Some(ends) });
+        assert_eq!(estimate(1.4, [1.003, 1.97]), ("×1.400".to_owned(), "1.003 to 1.970".to_owned()));
+        assert_eq!(estimate(1.0, [1.0, 1.0]), ("×1.00".to_owned(), "1.00 to 1.00".to_owned()));
+        // One that nothing tells from 1 does not hide the others.
+        assert_eq!(estimate(0.999_45, [0.998_9, 0.999_99]), ("×0.999".to_owned(), "0.999 to 1.000".to_owned()));
     }
 
     #[test]

@@ -104,8 +104,7 @@ fn sample() -> Report {
             published_fct_delta_ms: Some(-664.0),
             ours_loss_delta: estimate(170.0),
             published_loss_delta: Some(176.0),
-            significant: Some(true),
-            ..PublishedCell::default()
+            verdict: Some(Verdict::of_interval(Kind::Faster)),
         }],
         checks: vec![Check { statement: "It is faster.".to_owned(), pass: Some(false), ..Check::default() }],
         ..PublishedTable::default()
@@ -285,7 +284,7 @@ fn verdicts_are_told_by_shape_in_the_table_and_in_the_plot() -> Result<(), Rende
         let plot = &specs(&page)[0];
         let row = plot["data"]["values"].as_str().and_then(|text| text.lines().nth(1)).unwrap_or_default();
         assert!(row.starts_with(&format!("0\t{place}\t1.5")), "{row}");
-        let shapes = plot["hconcat"][1]["layer"][3]["encoding"]["shape"]["scale"]["range"][place].as_str();
+        let shapes = plot["hconcat"][1]["layer"][5]["encoding"]["shape"]["scale"]["range"][place].as_str();
         assert!(shapes.is_some_and(|name| name.starts_with(shape)), "{shapes:?}");
     }
     Ok(())
@@ -794,6 +793,30 @@ fn with_two_kinds_of_baselines() -> Vec<Cell> {
         of("c2", "cake", "slow-start", "c0"),
         of("c3", "cake", "jump-start", "c2"),
     ]
+}
+
+#[test]
+fn an_interval_that_goes_on_beyond_the_plot_ends_in_an_arrow() -> Result<(), RenderError> {
+    let wide = Estimate { mean: Some(1.5), ci95: Some([0.1, 90.0]) };
+    let of = |scheme: &str, baseline: &str, speedup: Estimate| Cell {
+        id: scheme.to_owned(),
+        baseline: baseline.to_owned(),
+        is_baseline: baseline.is_empty(),
+        speedup,
+        verdict: (!baseline.is_empty()).then_some(Verdict::of_interval(Kind::Unclear)),
+        ..cell(scheme, [150.0, 140.0, 160.0], [0.0; 3])
+    };
+    let cells = vec![
+        of("slow-start", "", Estimate::default()),
+        of("a", "slow-start", wide),
+        of("b", "slow-start", estimate(1.5)),
+    ];
+    let page = render(&Report { cells, ..Report::default() })?;
+    let table = specs(&page)[0]["data"]["values"].as_str().unwrap_or_default().to_owned();
+    let ends: Vec<String> =
+        table.lines().map(|line| line.rsplitn(3, '\t').take(2).collect::<Vec<_>>().join(",")).collect();
+    assert_eq!(ends, ["above,below", "1,1", "0,0"], "{table}");
+    Ok(())
 }
 
 /// The labels of the forest plot's rows: setting and name.

@@ -1,11 +1,16 @@
 //! How verdicts look. The caller judges comparisons, since the law needs more than a page shows.
 
 use crate::number::finite;
-use crate::{Cell, Kind, Verdict};
+use crate::{Cell, Estimate, Kind, Verdict};
 
 /// The verdict on a cell. `None` without a comparison.
 pub(crate) fn verdict(cell: &Cell) -> Option<Verdict> {
-    cell.verdict.filter(|_| finite(cell.speedup.mean).is_some())
+    shown(cell.speedup, cell.verdict)
+}
+
+/// The verdict on a speed-up; none where no speed-up is known.
+pub(crate) fn shown(speedup: Estimate, verdict: Option<Verdict>) -> Option<Verdict> {
+    verdict.filter(|_| finite(speedup.mean).is_some())
 }
 
 /// How a verdict is drawn and said.
@@ -70,7 +75,19 @@ pub(crate) fn look_of(verdict: Verdict) -> &'static Look {
     }]
 }
 
+/// All marks with their words, for a legend of text.
+#[must_use]
+pub fn legend() -> String {
+    LOOKS.iter().map(|look| format!("{} {}", look.glyph, look.word)).collect::<Vec<_>>().join(", ")
+}
+
 impl Verdict {
+    /// Its mark.
+    #[must_use]
+    pub fn glyph(self) -> &'static str {
+        look_of(self).glyph
+    }
+
     /// Its mark and a word, as tables of text have it: `▲ faster`.
     #[must_use]
     pub fn mark(self) -> String {
@@ -83,7 +100,6 @@ impl Verdict {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Estimate;
 
     #[test]
     fn only_a_comparison_has_a_verdict_and_nobody_guesses_it() {

@@ -113,6 +113,24 @@ impl Config {
         }
     }
 
+    /// Whether an interface may tell a speed later that is unknown now: it is a device, and down.
+    pub fn may_come_up(&self, name: &str) -> bool {
+        let folder = self.sysfs.join("class/net").join(name);
+        let state = std::fs::read_to_string(folder.join("operstate"));
+        folder.join("device").exists() && state.is_ok_and(|state| state.trim() == "down")
+    }
+
+    /// Whether any interface has a speed that the operator or the kernel knows, or may have one when it is up. What
+    /// cannot be read is not known.
+    pub fn may_know_any_speed(&self) -> bool {
+        if !self.speeds.is_empty() {
+            return true;
+        }
+        let Ok(all) = std::fs::read_dir(self.sysfs.join("class/net")) else { return false };
+        let mut names = all.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+        names.any(|name| matches!(self.speed(&name), Ok(Some(_))) || self.may_come_up(&name))
+    }
+
     /// The speed of the interface through which packets to `destination` leave; `None` when it is unknown, or when they
     /// do not leave this host.
     #[cfg(target_os = "linux")]
@@ -205,6 +223,7 @@ mod tests {
     fn a_card_tells_its_speed() {
         let (_root, config) = tree("eth0", true, "INTERFACE=eth0\nIFINDEX=2\n", Some("2500\n"));
         assert_eq!(config.speed("eth0").unwrap(), Some(Rate::from_mbit(2500)));
+        assert!(config.may_know_any_speed());
     }
 
     #[test]
@@ -212,6 +231,13 @@ mod tests {
         for speed in [Some("-1\n"), Some("0\n"), Some("4294967295\n"), None] {
             let (_root, config) = tree("eth0", true, "INTERFACE=eth0\n", speed);
             assert_eq!(config.speed("eth0").unwrap(), None, "{speed:?}");
+            assert!(!config.may_know_any_speed(), "{speed:?}");
+            // Without a carrier its speed may come.
+            let state = config.sysfs.join("class/net/eth0/operstate");
+            fs::write(&state, "down\n").unwrap();
+            assert!(config.may_come_up("eth0") && config.may_know_any_speed(), "{speed:?}");
+            fs::write(&state, "up\n").unwrap();
+            assert!(!config.may_come_up("eth0") && !config.may_know_any_speed(), "{speed:?}");
         }
     }
 

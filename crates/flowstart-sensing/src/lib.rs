@@ -2,7 +2,7 @@
 //!
 //! | Looking for | Where | Fills |
 //! |---|---|---|
-//! | measurements of earlier connections per destination, and initial windows learned from them | [`path_store`] | `saved` |
+//! | measurements of earlier connections per destination | [`path_store`] | `saved` |
 //! | the speed of the interface towards a destination | [`interface`] | `interface_rate` |
 //! | a name for the network through which connections leave | [`access_network`] | |
 //! | the rate, or size and deadline, that the application asks for | [`application_request`] | `requested_rate` |

@@ -25,7 +25,6 @@ struct Readme;
 pub mod analyze;
 pub mod client;
 mod endpoint;
-mod file;
 mod hexadecimal;
 pub mod http1;
 mod http3;
@@ -41,6 +40,5 @@ pub mod tokens;
 mod warnings;
 
 pub use endpoint::{H3, RECEIVE_WINDOW};
-pub use file::begin_beside;
 pub use scheme::Scheme;
 pub use warnings::Warnings;

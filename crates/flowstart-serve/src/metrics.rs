@@ -120,6 +120,13 @@ pub(crate) struct OfSource {
     pub(crate) verdict: &'static str,
 }
 
+/// What a path store failed to do.
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+pub(crate) struct OfStore {
+    /// `open`, `look-up`, `save`, `expire`, or `record` for one that was forgotten because it is damaged.
+    pub(crate) failure: &'static str,
+}
+
 /// Connections that are compared with each other.
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 pub(crate) struct Arm {
@@ -261,6 +268,8 @@ pub(crate) struct Metrics {
     pub(crate) advice_capped: Family<OfScheme, Counter<u64, AtomicU64>>,
     /// What sources of path knowledge stated for launches.
     pub(crate) sources: Family<OfSource, Counter<u64, AtomicU64>>,
+    /// What the path store failed to do.
+    pub(crate) path_store_failures: Family<OfStore, Counter<u64, AtomicU64>>,
     /// From the arrival of a request until the acknowledgement of its answer's last byte.
     pub(crate) fct: Family<OfScheme, Histogram>,
     /// What schemes are compared by.
@@ -300,6 +309,7 @@ impl Metrics {
             quick_start_responses: Family::default(),
             advice_capped: Family::default(),
             sources: Family::default(),
+            path_store_failures: Family::default(),
             fct: Family::new_with_constructor(fct),
             requests: Family::default(),
             early: Counter::default(),
@@ -370,6 +380,11 @@ impl Metrics {
             "sources",
             "Sources of path knowledge at launches, by what became of their statements",
             metrics.sources.clone(),
+        );
+        registry.register(
+            "path_store_failures",
+            "What the path store could not do, and its records that were damaged",
+            metrics.path_store_failures.clone(),
         );
         registry.register_with_unit(
             "fct",

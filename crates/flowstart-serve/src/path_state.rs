@@ -9,8 +9,8 @@ use flowstart_quic::Status;
 use flowstart_quic::careful_resume::{Measured, OpenError, Sealer};
 use flowstart_sensing::path_store::Prefixes;
 
+use crate::hexadecimal;
 use crate::tls::provider;
-use crate::{file, hexadecimal};
 
 /// The field of an answer's trailer in which a client gets its path state, in hexadecimal digits.
 pub(crate) const PATH_STATE: &str = "flowstart-path-state";
@@ -32,7 +32,7 @@ impl Seal {
     ///
     /// Why the file holds no key.
     pub(crate) fn new(file: &Path) -> Result<Self, String> {
-        let key = file::read(file, LARGEST_KEY).map_err(|error| format!("cannot be read: {error}"))?;
+        let key = flowstart_files::read(file, LARGEST_KEY).map_err(|error| error.to_string())?;
         let sealer = Sealer::new(&key).map_err(|error| error.to_string())?;
         Ok(Self { sealer, prefixes: Prefixes::default() })
     }

@@ -11,7 +11,6 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, Serve
 use rustls::{ClientConfig, DigitallySignedStruct, KeyLogFile, RootCertStore, ServerConfig, SignatureScheme};
 use x509_parser::parse_x509_certificate;
 
-use crate::file;
 use crate::warnings::Warnings;
 
 /// How a server proves who it is.
@@ -77,19 +76,16 @@ fn unusable(file: &Path, problem: impl Into<String>) -> TlsError {
 }
 
 /// What a file of certificates or keys holds.
-fn content(file: &Path) -> std::io::Result<Vec<u8>> {
-    file::read(file, LARGEST_FILE)
+fn content(file: &Path) -> Result<Vec<u8>, TlsError> {
+    flowstart_files::read(file, LARGEST_FILE).map_err(|error| unusable(file, error.to_string()))
 }
 
 fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     let read = |error: pem::Error| match error {
-        pem::Error::Io(error) => unusable(file, format!("cannot be read: {error}")),
         pem::Error::NoItemsFound => unusable(file, "has no certificate; expected PEM with BEGIN CERTIFICATE"),
         other => unusable(file, format!("is no certificate in PEM: {other}")),
     };
-    let found: Vec<_> = CertificateDer::pem_slice_iter(&content(file).map_err(|error| read(pem::Error::Io(error)))?)
-        .collect::<Result<_, _>>()
-        .map_err(read)?;
+    let found: Vec<_> = CertificateDer::pem_slice_iter(&content(file)?).collect::<Result<_, _>>().map_err(read)?;
     if found.is_empty() {
         return Err(read(pem::Error::NoItemsFound));
     }
@@ -97,9 +93,7 @@ fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
 }
 
 fn private_key(file: &Path) -> Result<PrivateKeyDer<'static>, TlsError> {
-    let found = content(file).map_err(pem::Error::Io).and_then(|text| PrivateKeyDer::from_pem_slice(&text));
-    found.map_err(|error| match error {
-        pem::Error::Io(error) => unusable(file, format!("cannot be read: {error}")),
+    PrivateKeyDer::from_pem_slice(&content(file)?).map_err(|error| match error {
         pem::Error::NoItemsFound => unusable(file, "has no private key; expected PEM with BEGIN PRIVATE KEY"),
         other => unusable(file, format!("is no private key in PEM: {other}")),
     })

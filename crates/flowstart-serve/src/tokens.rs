@@ -12,8 +12,10 @@ use std::time::{Duration, SystemTime};
 use bytes::Bytes;
 use noq::{TokenLog, TokenReuseError, TokenStore};
 
-use crate::{file, hexadecimal};
+use crate::hexadecimal;
 
+/// Longest token that is kept, in bytes: the first packet of a connection has 1200, and needs most of them for itself.
+const LONGEST: usize = 512;
 /// Tokens that are kept of a server, the latest ones.
 const PER_SERVER: usize = 4;
 /// Tokens that a server remembers as used. When it forgets them, it stops accepting older ones.
@@ -58,8 +60,8 @@ impl Tokens {
     /// The file and line of an invalid token.
     pub fn read(file: &Path) -> Result<Self, TokensError> {
         let failed = |problem: String| TokensError::Unusable { file: file.to_owned(), problem };
-        let unreadable = |error: std::io::Error| failed(format!("cannot be read: {error}"));
-        let bytes = file::kept(file, LARGEST_FILE).map_err(unreadable)?.unwrap_or_default();
+        let read = flowstart_files::read_if_any(file, LARGEST_FILE).map_err(|error| failed(error.to_string()))?;
+        let bytes = read.unwrap_or_default();
         let text = String::from_utf8(bytes).map_err(|error| failed(error.to_string()))?;
         let mut kept = Vec::new();
         for (number, line) in (1..).zip(text.lines()).filter(|(_, line)| !line.is_empty()) {
@@ -93,13 +95,16 @@ impl Tokens {
             })
             .collect();
         lines.reverse();
-        file::replace(&self.file, lines.concat().as_bytes())
+        flowstart_files::replace_secret(&self.file, lines.concat().as_bytes())
             .map_err(|cause| TokensError::Unwritable { file: self.file.clone(), cause })
     }
 }
 
 impl TokenStore for Tokens {
     fn insert(&self, server_name: &str, token: Bytes) {
+        if token.len() > LONGEST {
+            return;
+        }
         let mut kept = self.kept();
         kept.push((server_name.to_owned(), token));
         if kept.iter().filter(|(server, _)| server == server_name).count() > PER_SERVER
@@ -160,6 +165,7 @@ mod tests {
             tokens.insert("a.example", vec![number, 255].into());
         }
         tokens.insert("b.example", vec![9].into());
+        tokens.insert("b.example", vec![7; LONGEST + 1].into());
         tokens.save().unwrap();
         let tokens = Tokens::read(&file).unwrap();
         // The latest first; two of six were given up.

@@ -445,7 +445,7 @@ mod tests {
         assert_close(result.interval.high, -38.083, 0.13);
         assert_close(result.p_value(-38.04).unwrap(), 0.0478, 0.003);
         assert_close(result.p_value(-48.04).unwrap(), 0.1340, 0.006);
-        assert!(result.interval.zero_outside());
+        assert!(!result.interval.contains(0.0));
     }
 
     #[test]

@@ -9,7 +9,6 @@
 //! | Which of several schemes beat one on the same seeds, all at once? | [`simultaneous_ratios`] |
 //! | How well is any other statistic known? | [`bca`] |
 //! | Do two unpaired samples differ? | [`difference_interval`] |
-//! | Do several unpaired samples differ? | [`anova_one_way`] |
 //! | Which of many results survive being many? | [`holm`] |
 //! | Do two quantities rise together? | [`spearman`] |
 //! | How do results show a quantity? | [`Metric`] |
@@ -34,7 +33,7 @@ mod summary;
 
 pub use association::spearman;
 pub use bootstrap::{BootstrapEstimate, bca, bca_mean, bca_mean_difference_paired, bca_mean_ratio_paired};
-pub use comparison::{Anova, anova_one_way, difference_interval, holm, upper_t_quantile, welch};
+pub use comparison::{difference_interval, holm, upper_t_quantile, welch};
 pub use metric::{LEAST_EFFECT, LEVEL, Metric, RESAMPLES, RUNS_FOR_P99};
 pub use simultaneous::simultaneous_ratios;
 pub use summary::{empirical_cdf, mean, median, quantile, sample_standard_deviation};
@@ -53,12 +52,6 @@ impl Interval {
     #[must_use]
     pub fn contains(&self, value: f64) -> bool {
         self.low <= value && value <= self.high
-    }
-
-    /// Whether the interval excludes zero: for the interval of a difference, whether the samples differ.
-    #[must_use]
-    pub fn zero_outside(&self) -> bool {
-        self.low > 0.0 || self.high < 0.0
     }
 
     fn point(value: f64) -> Self {
@@ -97,16 +90,6 @@ mod tests {
         let interval = Interval { low: -1.0, high: 2.0 };
         assert!(interval.contains(-1.0) && interval.contains(0.0) && interval.contains(2.0));
         assert!(!interval.contains(-1.1) && !interval.contains(2.1) && !interval.contains(f64::NAN));
-    }
-
-    #[test]
-    fn zero_on_an_endpoint_is_not_outside() {
-        let outside = |low, high| Interval { low, high }.zero_outside();
-        assert!(outside(0.1, 2.0));
-        assert!(outside(-2.0, -0.1));
-        assert!(!outside(-1.0, 2.0));
-        assert!(!outside(0.0, 2.0));
-        assert!(!outside(-2.0, 0.0));
     }
 
     /// Nothing panics or leaks a NaN, whatever comes in.
@@ -174,8 +157,6 @@ mod tests {
             }
             for second in samples {
                 check(spearman(first, second));
-                let anova = anova_one_way(&[first, second, first]);
-                assert!(anova.is_none_or(|anova| anova.f >= 0.0 && (0.0..=1.0).contains(&anova.p)));
                 for level in probabilities {
                     check_interval(difference_interval(first, second, level));
                     check_bootstrap(bca_mean_difference_paired(first, second, level, 50, 1));

@@ -34,14 +34,14 @@ const WIDEST: f64 = 6.907_755_278_982_137;
 /// `family`, which does not affect it.
 ///
 /// In 4000 simulated families each, of log-normal pairs (standard deviation 0.3, correlation 0.5 within a pair) whose
-/// comparisons share their baseline, all 95 % intervals contained their ratios this often:
+/// comparisons share their baseline, all 95 % intervals that there are contained their ratios this often:
 ///
-/// | Repetitions | 3 | 5 | 10 | 20 | 30 | 100 |
-/// |---|---|---|---|---|---|---|
-/// | 1 comparison | 96 % | 95 % | 95 % | 95 % | 95 % | 95 % |
-/// | 5 comparisons | 91 % | 92 % | 93 % | 94 % | 94 % | 94 % |
-/// | 50 comparisons | 81 % | 85 % | 91 % | 93 % | 93 % | 94 % |
-/// | 5 comparisons of exponential values | – | – | 95 % | 94 % | 93 % | 95 % |
+/// | Repetitions | 2 | 3 | 5 | 10 | 20 | 30 | 100 |
+/// |---|---|---|---|---|---|---|---|
+/// | 1 comparison | 95 % | 96 % | 95 % | 95 % | 95 % | 95 % | 95 % |
+/// | 5 comparisons | 80 % | 91 % | 92 % | 93 % | 94 % | 94 % | 94 % |
+/// | 50 comparisons | 26 % | 81 % | 85 % | 91 % | 93 % | 93 % | 94 % |
+/// | 5 comparisons of exponential values | – | – | – | 95 % | 94 % | 93 % | 95 % |
 ///
 /// The answer for a comparison is a point if its pairs do not scatter. Such a comparison does not affect the others.
 /// It is `None` if the comparison has fewer than two pairs, a number that is not positive or not finite, or scatters so
@@ -185,7 +185,7 @@ mod tests {
         let mut generator = Pcg64::seed_from_u64(others as u64 * 1000 + repetitions as u64);
         let covered = (0..trials).filter(|&trial| {
             let family = draw(&mut generator, others, repetitions);
-            simultaneous_ratios(&family, 0.95, 1000, trial).iter().all(|one| one.unwrap().contains(1.0))
+            simultaneous_ratios(&family, 0.95, 1000, trial).iter().all(|one| one.is_none_or(|one| one.contains(1.0)))
         });
         covered.count() as f64 / trials as f64
     }
@@ -300,9 +300,9 @@ mod tests {
     #[ignore = "prints the table of the documentation, which takes minutes"]
     fn print_coverage() {
         let rows: [(Draw, usize, &[usize]); 4] = [
-            (log_normal, 1, &[3, 5, 10, 20, 30, 100]),
-            (log_normal, 5, &[3, 5, 10, 20, 30, 100]),
-            (log_normal, 50, &[3, 5, 10, 20, 30, 100]),
+            (log_normal, 1, &[2, 3, 5, 10, 20, 30, 100]),
+            (log_normal, 5, &[2, 3, 5, 10, 20, 30, 100]),
+            (log_normal, 50, &[2, 3, 5, 10, 20, 30, 100]),
             (exponential, 5, &[10, 20, 30, 100]),
         ];
         for (draw, others, repetitions) in rows {

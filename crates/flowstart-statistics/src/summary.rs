@@ -68,13 +68,9 @@ pub fn sample_standard_deviation(values: &[f64]) -> Option<f64> {
     if values.len() < 2 {
         return None;
     }
-    let squares = squared_deviations(values, mean(values)?);
+    let centre = mean(values)?;
+    let squares: f64 = values.iter().map(|value| (value - centre) * (value - centre)).sum();
     finite((squares / count(values.len() - 1)).sqrt())
-}
-
-/// The sum of squared distances of `values` from `centre`.
-pub(super) fn squared_deviations(values: &[f64], centre: f64) -> f64 {
-    values.iter().map(|value| (value - centre) * (value - centre)).sum()
 }
 
 /// The steps of the empirical distribution function: each distinct value, ascending, with the share of the sample that

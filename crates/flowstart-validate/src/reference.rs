@@ -1,7 +1,6 @@
 //! Reference tables: CSV whose columns are looked up by name.
 
 use std::collections::BTreeMap;
-use std::io::Read;
 use std::ops::RangeInclusive;
 use std::path::Path;
 
@@ -49,7 +48,8 @@ impl Table {
         let builtin = reference.files.iter().map(|(name, text)| Self::parse(name, text.as_bytes()));
         let Some(file) = file else { return builtin.collect() };
         let shown = file.display().to_string();
-        let bytes = read(file).map_err(|problem| format!("--reference {shown}: {problem}"))?;
+        let bytes =
+            flowstart_files::read(file, LARGEST).map_err(|problem| format!("--reference {shown}: {problem}"))?;
         let table = Self::parse(&shown, &bytes)?;
         if reference.only_columns {
             let known = builtin.collect::<Result<Vec<Self>, String>>()?;
@@ -165,21 +165,6 @@ pub(crate) fn grouped<K: Ord + Clone, V>(items: impl IntoIterator<Item = (K, V)>
     groups
 }
 
-/// What a file contains. Others than regular ones may have no end, or wait for a writer.
-fn read(file: &Path) -> Result<Vec<u8>, String> {
-    let unreadable = |error: std::io::Error| format!("cannot be read: {error}");
-    if !std::fs::metadata(file).map_err(unreadable)?.is_file() {
-        return Err("is not a regular file".to_owned());
-    }
-    let mut bytes = Vec::new();
-    let opened = std::fs::File::open(file).map_err(unreadable)?;
-    opened.take(LARGEST + 1).read_to_end(&mut bytes).map_err(unreadable)?;
-    if bytes.len() as u64 > LARGEST {
-        return Err(format!("is larger than {LARGEST} bytes"));
-    }
-    Ok(bytes)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -194,7 +179,7 @@ mod tests {
         std::fs::write(&file, "a\n".repeat(LARGEST as usize / 2 + 1)).expect("a temporary file");
         let problem = load(&file);
         std::fs::remove_file(&file).expect("the file is ours");
-        assert!(problem.contains("is larger than 10000000 bytes"), "{problem}");
+        assert!(problem.contains("is too long; allowed is up to 10000000 bytes"), "{problem}");
     }
 
     #[test]

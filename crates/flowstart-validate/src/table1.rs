@@ -8,7 +8,7 @@ use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::Bytes;
 use flowstart_lab::report;
 use flowstart_lab::results::flows;
-use flowstart_lab::results::summary::rows_by_cell;
+use flowstart_lab::results::summary::{Summary, rows_by_cell, summarize};
 use flowstart_lab::run::newcomers::{self, Until};
 use flowstart_lab::run::repetition;
 use flowstart_lab::spec::Written;
@@ -72,9 +72,9 @@ fn counts(cell: &PublishedCell) -> bool {
 }
 
 /// The paper's table beside ours, with the checks that follow from the rows.
-pub(crate) fn published_table(plan: &Plan, rows: &[flows::Row]) -> PublishedTable {
+pub(crate) fn published_table(plan: &Plan, rows: &[flows::Row], summary: &Summary) -> PublishedTable {
     let published = Table::load(None, &TABLE).and_then(|tables| published(&tables)).unwrap_or_default();
-    let cells = cells(plan, rows, &published);
+    let cells = cells(plan, rows, summary, &published);
     let checks = check_rows(plan, rows, &cells, &baselines().unwrap_or_default(), &mut Checker::default());
     PublishedTable {
         source: "Rüth, Wolsing, Serror, Wehrle, Hohlfeld: Blitz-starting QUIC Connections (2019), Table 1".into(),
@@ -88,8 +88,8 @@ pub(crate) fn published_table(plan: &Plan, rows: &[flows::Row]) -> PublishedTabl
     }
 }
 
-fn cells(plan: &Plan, rows: &[flows::Row], published: &[Published]) -> Vec<PublishedCell> {
-    let mut cells = report::published_table(plan, rows, |link, size, estimate| {
+fn cells(plan: &Plan, rows: &[flows::Row], summary: &Summary, published: &[Published]) -> Vec<PublishedCell> {
+    let mut cells = report::published_table(plan, rows, summary, |link, size, estimate| {
         let same = |p: &&Published| p.0 == link && p.1 == size && (p.2 - estimate).abs() < 1e-9;
         published.iter().find(same).map(|p| p.3)
     });
@@ -257,7 +257,7 @@ pub(crate) fn validate(input: &Input, checker: &mut Checker) -> Result<String, S
         return Ok(String::new());
     }
     let Results { plan, rows } = Results::run(plan, input.jobs)?;
-    let cells = cells(&plan, &rows, &published);
+    let cells = cells(&plan, &rows, &summarize(&plan, &rows), &published);
     checker.declare(count_of_rows(&cells) + STATEMENTS);
     check_rows(&plan, &rows, &cells, &baselines()?, checker);
     let small = small_buffer(&plan, input.jobs)?;
@@ -399,7 +399,7 @@ mod tests {
         let text = "published = \"blitzstart-table1\"\nlink = [\"dsl-slow\", \"lte\"]\nsize = [\"70KB\"]\nscheme = [\"hystart\", \
                     \"blitzstart:estimate=0.5\", \"blitzstart:estimate=1.0\"]\ncompetitor = [\"bulk:cubic\"]\nreps = 1\n";
         let plan = Scenario::from_text(text).unwrap().plan(Path::new(".")).unwrap();
-        let table = published_table(&plan, &[]);
+        let table = published_table(&plan, &[], &summarize(&plan, &[]));
         assert!(!table.checks.is_empty());
         assert!(table.checks.iter().all(|check| check.pass != Some(true)), "{:#?}", table.checks);
     }

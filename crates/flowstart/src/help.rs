@@ -5,9 +5,15 @@ use clap::{Arg, Command};
 /// Longest text that stays on the line of its option in a terminal of 80 columns.
 const SHORT: usize = 46;
 
-/// Gives options whose help is long a short help, for `-h`.
+/// Gives options whose help is long a short help, for `-h`. A number below zero is a value of an option, which says
+/// what it allows, and no option of its own.
 pub(crate) fn with_short_help(command: Command) -> Command {
-    command.mut_args(shortened).mut_subcommands(with_short_help)
+    command.mut_args(|arg| shortened(negative(arg))).mut_subcommands(with_short_help)
+}
+
+fn negative(arg: Arg) -> Arg {
+    let takes_values = arg.get_action().takes_values() && !arg.is_positional();
+    arg.allow_negative_numbers(takes_values)
 }
 
 fn shortened(arg: Arg) -> Arg {

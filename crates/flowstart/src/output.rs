@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use comfy_table::{ContentArrangement, Table, presets};
 use flowstart_lab::perform::{Again, Progress};
-use flowstart_report::{Check, PublishedCell};
+use flowstart_report::{Check, PublishedCell, Verdict};
 use indicatif::{HumanDuration, ProgressBar, ProgressState, ProgressStyle};
 
 use crate::attention::{Waiting, shows_progress};
@@ -212,17 +212,9 @@ fn published_columns(cells: &[PublishedCell], estimates: &[f64], columns: &[(&st
         let entries = columns.iter().map(|(link, size)| {
             let found = |cell: &&PublishedCell| cell.estimate == *estimate && cell.link == *link && cell.size == *size;
             cells.iter().find(found).map_or(String::new(), |cell| {
-                let mark = if cell.significant != Some(true) {
-                    "●"
-                } else if cell.within_one_rtt == Some(true) {
-                    if cell.ours_speedup.mean.unwrap_or(1.0) > 1.0 { "△" } else { "▽" }
-                } else if cell.ours_speedup.mean.unwrap_or(1.0) > 1.0 {
-                    "▲"
-                } else {
-                    "▼"
-                };
                 format!(
-                    "{mark}x{} ({})\n{:+.0} ({:+.0})",
+                    "{}x{} ({})\n{:+.0} ({:+.0})",
+                    cell.verdict.map_or("", Verdict::glyph),
                     number(cell.ours_speedup.mean, 2),
                     number(cell.published_speedup, 2),
                     cell.ours_loss_delta.mean.unwrap_or(f64::NAN),

@@ -153,6 +153,7 @@ fn hostile_transport_parameters_are_told_of_and_hurt_nobody() {
 
 #[test]
 fn limits_refuse_or_ask_for_proof() {
+    let retry = "flowstart_connection_attempts_total{result=\"retry\"}";
     for (option, result) in [("--max-connections", "full"), ("--max-per-prefix", "prefix")] {
         let full = Server::self_signed(&[option, "1"]);
         let mut holder = Program::new(assert_cmd::cargo::cargo_bin("flowstart"))
@@ -161,6 +162,8 @@ fn limits_refuse_or_ask_for_proof() {
             .spawn()
             .unwrap();
         full.wait_for("flowstart_connections_active 1");
+        // The last place is for who proves its address.
+        assert_eq!(full.metric(retry), 1, "{option}");
         full.get("/generate/1KB").assert().code(1);
         full.wait_for(&format!("flowstart_connection_attempts_total{{result=\"{result}\"}} 1"));
         holder.kill().unwrap();
@@ -169,6 +172,8 @@ fn limits_refuse_or_ask_for_proof() {
 
     let rate = Server::self_signed(&["--max-rate", "1"]);
     rate.timings("/generate/1KB");
+    // So is the last connection of a second.
+    assert_eq!(rate.metric(retry), 1);
     rate.get("/generate/1KB").assert().code(1);
     rate.wait_for("flowstart_connection_attempts_total{result=\"rate\"} 1");
 

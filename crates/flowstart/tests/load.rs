@@ -26,27 +26,27 @@ const UNACKNOWLEDGED: u64 = 1000;
 /// What a connection may take besides, in kB.
 const BESIDES: u64 = 100;
 
-/// A line of `/proc/PID/status` in kB: what the server takes, or took at most.
+/// A line of `/proc/PID/status` in kB, of 1000 bytes: what the server takes, or took at most.
 fn memory(server: &Server, field: &str) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", server.child.id())).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix(field)).unwrap();
-    line.trim_matches(|one: char| !one.is_ascii_digit()).parse().unwrap()
+    // The kernel's kB have 1024.
+    line.trim_matches(|one: char| !one.is_ascii_digit()).parse::<u64>().unwrap() * 1024 / 1000
 }
 
-/// Missed by 6 to 8 kB so far (docs/findings/server-load.md).
+/// Missed so far (docs/findings/server-load.md).
 #[test]
 #[ignore = "takes two cores for two minutes"]
 fn two_thousand_connections_may_take_all_their_memory_at_once() {
-    let (_, transfer) = load(CONNECTIONS, "1MB", 1_000_000, UNACKNOWLEDGED);
-    let transfer = transfer / CONNECTIONS;
+    let transfer = load(CONNECTIONS, "1MB", 1_000_000, UNACKNOWLEDGED).transfer / CONNECTIONS;
     assert!(transfer <= UNACKNOWLEDGED + BESIDES, "{transfer} kB");
 }
 
 #[test]
 #[ignore = "takes two cores for two minutes"]
 fn two_thousand_transfers_of_a_megabyte_fit_into_a_gigabyte() {
-    let (_, transfer) = load(CONNECTIONS, "1MB", 1_000_000, 300);
-    assert!(transfer <= 1_000_000, "{transfer} kB");
+    let Taken { transfer, empty } = load(CONNECTIONS, "1MB", 1_000_000, 250);
+    assert!(transfer + empty <= 1_000_000, "{transfer} and {empty} kB");
 }
 
 #[test]
@@ -58,8 +58,7 @@ fn ten_thousand_connections_are_open_at_once() {
 #[test]
 #[ignore = "takes two cores for half a minute"]
 fn two_thousand_connections_are_open_and_served_at_once_on_one_core() {
-    let (_, transfer) = load(CONNECTIONS, "100KB", 100_000, UNACKNOWLEDGED);
-    let transfer = transfer / CONNECTIONS;
+    let transfer = load(CONNECTIONS, "100KB", 100_000, UNACKNOWLEDGED).transfer / CONNECTIONS;
     assert!(transfer <= UNACKNOWLEDGED + BESIDES, "{transfer} kB");
 }
 
@@ -90,9 +89,16 @@ fn client(server: &Server, options: &[&str], size: &str) -> std::process::Child 
         .unwrap()
 }
 
-/// Opens this many connections, keeps them silent, and then asks on all of them for this much. What they took in kB,
-/// all together, while they were idle and at most.
-fn load(connections: u64, size: &str, bytes: u64, unacknowledged: u64) -> (u64, u64) {
+/// Memory of a server in kB.
+struct Taken {
+    /// What all connections took at most.
+    transfer: u64,
+    /// What the server takes without any.
+    empty: u64,
+}
+
+/// Opens this many connections, keeps them silent, and then asks on all of them for this much.
+fn load(connections: u64, size: &str, bytes: u64, unacknowledged: u64) -> Taken {
     let server = server_on_a_core(unacknowledged);
     let empty = memory(&server, "VmRSS:");
     let load = client(&server, &["--connections", &connections.to_string(), "--hold", "5s"], size);
@@ -106,7 +112,7 @@ fn load(connections: u64, size: &str, bytes: u64, unacknowledged: u64) -> (u64, 
     assert_eq!((&told["open_at_once"], &told["failed"]), (&connections.into(), &0.into()));
     assert_eq!(told["bytes"], connections * bytes);
     assert!(idle / connections <= BESIDES, "{idle} kB");
-    (idle, transfer)
+    Taken { transfer, empty }
 }
 
 /// The first packets of this many clients, each with a connection ID of its own.
@@ -172,10 +178,13 @@ fn a_flood_of_first_packets_loses_no_download() {
     let rate = flood.join().unwrap();
     println!("{told}");
     println!("{rate:.0} first packets per second; {} kB at most", memory(&server, "VmHWM:"));
-    for result in ["retry", "failed", "accepted"] {
-        let name = format!("flowstart_connection_attempts_total{{result=\"{result}\"}}");
-        println!("{result}: {}", server.metric(&name));
-    }
+    let [retried, failed, accepted] = ["retry", "failed", "accepted"]
+        .map(|result| server.metric(&format!("flowstart_connection_attempts_total{{result=\"{result}\"}}")));
+    println!("retry: {retried}, failed: {failed}, accepted: {accepted}");
     assert!(rate >= 0.99 * f64::from(PER_SECOND), "{rate:.0}");
+    // Once the places for handshakes are taken, every first packet is asked for proof, the downloads' as well: in the
+    // two seconds before them alone 20,000 of the flood come. A place becomes free after 10 s, for one of them.
+    assert!(retried >= u64::from(PER_SECOND) + CONNECTIONS, "{retried}");
+    assert_eq!(accepted, CONNECTIONS);
     assert_eq!((&told["failed"], &told["bytes"]), (&0.into(), &(CONNECTIONS * 100_000).into()));
 }

@@ -3,11 +3,15 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
 use std::net::SocketAddr;
+#[cfg(target_os = "linux")]
+use std::os::unix::fs::MetadataExt;
+use std::process::{Command as Program, Stdio};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use assert_cmd::Command;
 use rustls::pki_types::PrivateKeyDer;
+use tokio::runtime::Runtime;
 
 mod server;
 
@@ -31,8 +35,8 @@ fn headers(fields: &[u8]) -> Vec<u8> {
     frame(1, &[&[0, 0], fields].concat())
 }
 
-/// Runs `get` with these options against a server that answers each request with these bytes.
-fn got(answer: Vec<u8>, options: &[&str]) -> (Option<i32>, String) {
+/// A server that answers a request with these bytes, and where it is. An answer that is not whole has no end.
+fn server_of(answer: Vec<u8>, is_whole: bool) -> (Runtime, SocketAddr) {
     let key = rcgen::KeyPair::generate().unwrap();
     let cert = rcgen::CertificateParams::new(["localhost".into()]).unwrap().self_signed(&key).unwrap();
     let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -55,12 +59,20 @@ fn got(answer: Vec<u8>, options: &[&str]) -> (Option<i32>, String) {
             let (mut send, mut receive) = connection.accept_bi().await.unwrap();
             let _ = receive.read_to_end(1 << 20).await;
             let _ = send.write_all(&answer).await;
-            let _ = send.finish();
+            if is_whole {
+                let _ = send.finish();
+            }
             connection.closed().await;
             drop(control);
         });
         address
     });
+    (runtime, address)
+}
+
+/// Runs `get` with these options against a server that answers each request with these bytes.
+fn got(answer: Vec<u8>, options: &[&str]) -> (Option<i32>, String) {
+    let (runtime, address) = server_of(answer, true);
     let mut get: Command = flowstart();
     get.args(["get", "--insecure", &format!("https://{address}/")]).args(options).timeout(Duration::from_secs(60));
     let output = get.output().unwrap();
@@ -181,4 +193,46 @@ fn what_is_not_the_object_changes_no_file() {
         }
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 3);
     }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn what_is_only_announced_takes_neither_memory_nor_disk() {
+    const ANNOUNCED: u64 = 1 << 40;
+    const SENT: usize = 100_000;
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    // In the length of the content, and in that of the frame with the content.
+    let fields = [vec![OK], field("content-length", &ANNOUNCED.to_string())].concat();
+    let length = (ANNOUNCED | 0xc000_0000_0000_0000).to_be_bytes();
+    let answer = [&headers(&fields), &[0][..], &length, &[b'x'; SENT]].concat();
+    let (runtime, address) = server_of(answer, false);
+    let mut get = Program::new(assert_cmd::cargo::cargo_bin("flowstart"))
+        .args(["get", "--insecure", &format!("https://{address}/"), "--out", file.to_str().unwrap()])
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let growing = || {
+        let all = std::fs::read_dir(folder.path()).unwrap();
+        all.map(|entry| entry.unwrap().metadata().unwrap())
+            .map(|found| (found.len(), found.blocks()))
+            .collect::<Vec<_>>()
+    };
+    let begin = Instant::now();
+    while growing().iter().all(|(length, _)| *length < SENT as u64) {
+        assert!(begin.elapsed() < Duration::from_secs(60), "{:?}", growing());
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let files = growing();
+    assert!(matches!(files[..], [(length, blocks)] if length == SENT as u64 && blocks * 512 < 1 << 20), "{files:?}");
+    let status = std::fs::read_to_string(format!("/proc/{}/status", get.id())).unwrap();
+    let of = |name| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+        line.trim().trim_end_matches(" kB").parse::<u64>().unwrap()
+    };
+    // Address space has room for threads' stacks; a thousandth of what was announced would be more.
+    assert!(of("VmHWM:") < 200_000 && of("VmPeak:") < 1_000_000, "{status}");
+    get.kill().unwrap();
+    get.wait().unwrap();
+    runtime.shutdown_background();
 }

@@ -141,7 +141,7 @@ fn bad_input_is_refused_with_what_is_allowed() {
         (&["--self-signed", "--idle", "0s"], "use 1ms or more"),
         (&["--self-signed", "--max-connections", "0"], "use 1 or more"),
         (&["--self-signed", "--max-per-prefix", "0"], "use 1 or more"),
-        (&["--cert", "/dev/zero", "--key", &key], "/dev/zero: cannot be read"),
+        (&["--cert", "/dev/zero", "--key", &key], "/dev/zero: is not a regular file"),
         (&["--self-signed", "--qlog", &format!("{garbage}/q")], "--qlog"),
     ];
     for (options, message) in cases {
@@ -351,7 +351,12 @@ fn a_hint_counts_as_far_as_the_policy_goes() {
         let launched = records.into_iter().find(|one| one["name"] == "flowstart:launch").unwrap();
         (verdict, launched["data"]["pacing_rate_bps"].as_u64())
     };
-    let blitzstart = |policy: &str, hint: &str| launch(&["--startup", "blitzstart", "--hint-policy", policy], hint);
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("paths.redb");
+    let store = ["--path-store", store.to_str().unwrap()];
+    let blitzstart = |policy: &str, hint: &str| {
+        launch(&[&["--startup", "blitzstart", "--hint-policy", policy], &store[..]].concat(), hint)
+    };
     let (verdict, capped) = blitzstart("cap:rate=20mbit", "rate=1gbit");
     assert_eq!(verdict.as_deref(), Some("capped by rate"));
     let (verdict, low) = blitzstart("cap:rate=20mbit", "rate=2mbit,technology=dsl");
@@ -365,6 +370,30 @@ fn a_hint_counts_as_far_as_the_policy_goes() {
     // A liar gets the cap, who is below it gets what was said, and nobody more. The initial window of 10 packets within
     // the loopback's RTT is much faster than either.
     assert!(low <= capped, "{low:?} {capped:?}");
+}
+
+#[test]
+fn a_repeated_request_brings_the_path_state_of_the_one_before() {
+    let folder = tempfile::tempdir().unwrap();
+    let (key, state) = (folder.path().join("key"), folder.path().join("state"));
+    std::fs::write(&key, [7; 32]).unwrap();
+    let sealed = ["--startup", "careful-resume", "--path-state-key", key.to_str().unwrap(), "--early-data"];
+    let server = Server::self_signed(&sealed);
+    let repeated = ["--repeat", "3", "--path-state", state.to_str().unwrap()];
+    let told = server.get("/generate/2MB").args(repeated).assert().success();
+    let lines = String::from_utf8(told.get_output().stdout.clone()).unwrap();
+    let early: Vec<_> =
+        lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["early_data"].clone()).collect();
+    assert_eq!(early, [Value::Null, "accepted".into(), "accepted".into()]);
+    server.wait_for("flowstart_connections_active 0");
+    // The first has none, and each of the others that of the one before: a state that no key opens would be told.
+    let metrics = server.http("GET", "/metrics");
+    let stated = metrics.lines().filter_map(|line| line.strip_prefix("flowstart_sources_total{source=\"path-state\","));
+    let stated: Vec<_> = stated.map(|line| line.split_once("} ").unwrap()).collect();
+    assert_eq!(stated.iter().map(|(_, number)| number.parse::<u64>().unwrap()).sum::<u64>(), 2, "{stated:?}");
+    assert!(stated.iter().all(|(verdict, _)| !verdict.contains("failed")), "{stated:?}");
+    let (_, told) = server.end();
+    assert!(told.is_empty(), "{told}");
 }
 
 #[test]
@@ -492,6 +521,54 @@ fn a_path_store_is_filled_used_and_gone_without() {
     assert_eq!(server.timings("/generate/1KB")["bytes"], 1000);
     let (_, told) = server.end();
     assert!(told.contains("paths.redb") && told.contains("start without saved paths"), "{told}");
+    // A scheme that starts from nothing else could only be slow start.
+    let only = ["serve", "--self-signed", "--listen", "127.0.0.1:0", "--startup", "careful-resume", "--path-store"];
+    let refused = flowstart().args(only).arg(&store).timeout(Duration::from_secs(60)).assert().code(2);
+    let told = String::from_utf8(refused.get_output().stderr.clone()).unwrap();
+    for part in ["careful-resume starts from an earlier connection", "--path-store", "paths.redb", "is damaged"] {
+        assert!(told.contains(part), "{part} is not in {told}");
+    }
+}
+
+#[test]
+fn a_path_store_that_cannot_be_read_is_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let serve = |store: &Path| Server::self_signed(&["--path-store", store.to_str().unwrap()]);
+    let get = |server: &Server| {
+        assert_eq!(server.timings("/generate/300KB")["bytes"], 300_000);
+        server.wait_for("flowstart_connections_active 0");
+    };
+    let failed = |server: &Server| server.metric("flowstart_sources_total{source=\"path-store\",verdict=\"failed\"}");
+    // Two entries: one is of version 1 and cut off, one is of a later version.
+    let store = folder.path().join("entries.redb");
+    let known = ["oracle", "record", "198.51.100.1", "--rate", "40mbit", "--rtt", "10ms", "--cwnd", "50KB", "--store"];
+    flowstart().args(known).arg(&store).assert().success();
+    {
+        let table = redb::TableDefinition::<&str, &[u8]>::new("flowstart-paths");
+        let writing = redb::Database::open(&store).unwrap().begin_write().unwrap();
+        for (prefix, record) in [("192.0.2.0/24", [1_u8, 1, 2]), ("127.0.0.0/24", [9, 1, 2])] {
+            writing.open_table(table).unwrap().insert(prefix, record.as_slice()).unwrap();
+        }
+        writing.commit().unwrap();
+    }
+    let server = serve(&store);
+    // The server forgets what is damaged. What is of a later version it cannot read, and leaves as it is.
+    server.wait_for("flowstart_path_store_failures_total{failure=\"record\"} 1");
+    get(&server);
+    assert_eq!(failed(&server), 1);
+    server.wait_for("flowstart_path_store_failures_total{failure=\"look-up\"} 1");
+    server.wait_for("flowstart_path_store_failures_total{failure=\"save\"} 1");
+    let (_, told) = server.end();
+    assert!(told.contains("entries.redb") && told.contains("127.0.0.0/24"), "{told}");
+    // A file that cannot be opened at the start fails for every connection.
+    let store = folder.path().join("file.redb");
+    std::fs::write(&store, [7; 8192]).unwrap();
+    let server = serve(&store);
+    server.wait_for("flowstart_path_store_failures_total{failure=\"open\"} 1");
+    for number in 1..=2 {
+        get(&server);
+        assert_eq!(failed(&server), number);
+    }
 }
 
 /// The launch of the only connection to a server with these options, as its qlog file has it.
@@ -602,8 +679,10 @@ fn a_launch_says_what_its_sources_stated_and_which_it_used() {
 #[test]
 fn a_scheme_without_its_sources_is_refused() {
     let refused = |options: &[&str], says: &str| {
-        let asserted = flowstart().args(["serve", "--self-signed", "--listen", "127.0.0.1:0"]).args(options).assert();
-        asserted.code(2).stderr(predicate::str::contains(says));
+        let mut serve = flowstart();
+        serve.args(["serve", "--self-signed", "--listen", "127.0.0.1:0"]).args(options);
+        // One that is not refused serves.
+        serve.timeout(Duration::from_secs(60)).assert().code(2).stderr(predicate::str::contains(says));
     };
     refused(&["--startup", "blitzstart"], "blitzstart starts from the client's hint");
     refused(&["--startup", "blitzstart", "--path-store", "x.redb"], "use --hint-policy");
@@ -611,6 +690,11 @@ fn a_scheme_without_its_sources_is_refused() {
     refused(&["--startup", "more-start:source=oracle", "--deadline", "1s"], "use --oracle");
     refused(&["--startup", "more-start:source=interface"], "use --interface");
     refused(&["--startup", "more-start:source=interface", "--interface", "none0"], "no interface `none0`");
+    refused(&["--startup", "more-start:source=interface", "--interface", "lo"], "--interface `lo` does not tell");
+    refused(&["--startup", "more-start:source=interface", "--interface", "route"], "--interface `route`: no interface");
+    refused(&["--startup", "blitzstart", "--hint-policy", "validate"], "add that, or use cap:rate=50mbit");
+    refused(&["--startup", "blitzstart", "--hint-policy", "cap:history=4"], "which --path-store keeps");
+    refused(&["--startup", "blitzstart", "--hint-policy", "cap:link=0.5"], "use cap:rate=50mbit");
     refused(&["--startup", "more-start", "--oracle", "ftp://x"], "use http://HOST or http://HOST:PORT");
     refused(&["--startup", "more-start", "--deadline", "0ms"], "use 1ms to 86400s");
 }

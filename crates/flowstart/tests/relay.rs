@@ -33,9 +33,10 @@ fn a_transfer_takes_as_long_as_its_link_says() {
 #[test]
 fn what_the_queue_drops_and_the_wire_loses_is_counted() {
     let server = Server::self_signed(&["--startup", "slow-start"]);
+    // Long enough that the window exceeds the link between two random losses.
     let relay =
-        Relay::start(&server.url, &["relay", "--link", "rate=10mbit,rtt=40ms,buffer=4pkt,loss=0.5%", "--aqm", "codel"]);
-    assert_eq!(timings(&relay, "/generate/3MB")["bytes"], 3_000_000);
+        Relay::start(&server.url, &["relay", "--link", "rate=10mbit,rtt=40ms,buffer=4pkt,loss=0.2%", "--aqm", "codel"]);
+    assert_eq!(timings(&relay, "/generate/8MB")["bytes"], 8_000_000);
     let told = relay.end();
     let of = |name: &str| told["down"][name].as_u64().unwrap();
     assert!(of("dropped") > 0 && of("lost") > 0 && of("max_waiting") <= 4, "{told}");

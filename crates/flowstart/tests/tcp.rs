@@ -25,7 +25,7 @@ use nix::sys::socket::setsockopt;
 use predicates::prelude::*;
 use predicates::str::contains;
 use serde_json::Value;
-use transfer::{Capture, Packet, Server, get, open_receive_window};
+use transfer::{Capture, Packet, Server, get, open_receive_window, upload};
 
 /// Payload of a packet of 1500 bytes with time stamps.
 const SEGMENT: usize = 1448;
@@ -123,17 +123,31 @@ fn payload(packets: &[Packet]) -> usize {
     packets.iter().map(|packet| packet.payload).sum()
 }
 
+/// Longest time in seconds without a packet of a paced flight, which has pairs of packets every 1.9 ms.
+const LONGEST_GAP: f64 = 0.010;
+/// How often a flight is looked at whose host stood still.
+const ATTEMPTS: u64 = 3;
+
 #[test]
 fn jump_start_sends_all_that_waits_in_the_first_round_trip() {
     let Some(_alone) = alone() else { return };
     let scheme = Loaded::new("jump-start", "jump-start", &[]);
     let sides = Sides::over_ipv4(&["--link", "rate=200mbit,rtt=200ms,buffer=1000pkt"]);
     open_receive_window(&sides);
-    let server = Server::new(&sides, "fs_jump_start", 300_000);
-    let capture = Capture::new(&sides);
-    let (took, got) = get(&sides, &server);
-    let flight = first_flight(&capture.end());
-    assert_eq!(got, 300_000);
+    let longest = |paced: &[Packet]| paced.windows(2).map(|two| two[1].at - two[0].at).fold(0.0, f64::max);
+    let mut attempts = 0;
+    let (took, flight) = loop {
+        attempts += 1;
+        let server = Server::new(&sides, "fs_jump_start", 300_000);
+        let capture = Capture::new(&sides);
+        let (took, got) = get(&sides, &server);
+        let flight = first_flight(&capture.end());
+        assert_eq!(got, 300_000);
+        // A host that stands still for a while says nothing about pacing.
+        if attempts == ATTEMPTS || flight.get(10..).is_some_and(|paced| longest(paced) < LONGEST_GAP) {
+            break (took, flight);
+        }
+    };
     // A busy host may send the last of them late.
     assert!(payload(&flight) > 270_000, "{} packets", flight.len());
     assert!(flight.iter().all(|packet| packet.payload <= SEGMENT));
@@ -144,13 +158,15 @@ fn jump_start_sends_all_that_waits_in_the_first_round_trip() {
     let span = paced[paced.len() - 1].at - paced[0].at;
     let rate = payload(&paced[1..]) as f64 / span;
     assert!((1_350_000.0..1_650_000.0).contains(&rate), "{rate} bytes/s");
-    let longest = paced.windows(2).map(|two| two[1].at - two[0].at).fold(0.0, f64::max);
-    // Pairs of packets every 1.9 ms.
-    assert!(longest < 0.010, "{longest} s without a packet");
+    let longest = longest(paced);
+    assert!(longest < LONGEST_GAP, "{longest} s without a packet");
     // Handshake and request take two round trips, the data a half and a whole one.
     assert!(took < 0.75, "{took} s");
     let status = scheme.status();
-    assert_eq!((&status["connections"], &status["launched"], &status["fell_back"]), (&1.into(), &1.into(), &0.into()));
+    assert_eq!(
+        (&status["connections"], &status["launched"], &status["fell_back"]),
+        (&attempts.into(), &attempts.into(), &0.into())
+    );
     scheme.wait_until_no_connection_is_open();
 }
 
@@ -360,8 +376,13 @@ fn suss_quadruples_with_a_paced_part_while_the_path_looks_empty() {
 
 /// Quick-Start for the servers of one side, which ask for 20.48 Mbit/s. Clients of the same kernel answer.
 fn quick_start(sides: &Sides) -> Loaded {
+    quick_start_of(sides, &[])
+}
+
+/// Quick-Start for hosts of the servers' side.
+fn quick_start_of(sides: &Sides, options: &[&str]) -> Loaded {
     let mut load = Program::new(assert_cmd::cargo::cargo_bin("flowstart"));
-    load.args(["tcp", "load", "quick-start:rate=20mbit", "--interface", &sides.devices()[0]]);
+    load.args(["tcp", "load", "quick-start:rate=20mbit", "--interface", &sides.devices()[0]]).args(options);
     let told = sides.of_servers(move || load.output().unwrap());
     assert!(told.status.success(), "{}", String::from_utf8_lossy(&told.stderr));
     Loaded("quick-start")
@@ -397,6 +418,33 @@ fn what_a_router_approves_of_a_request_is_launched() {
             (0.9..1.25).contains(&sent) && (0.85..1.15).contains(&rate),
             "{link}: {sent} and {rate} of what is approved"
         );
+    }
+}
+
+#[test]
+fn a_client_asks_with_its_syn_and_a_server_answers_if_it_listened_after_the_load() {
+    let Some(_alone) = alone() else { return };
+    for (asking, is_late, is_launched) in
+        [("clients", true, true), ("both", true, true), ("servers", true, false), ("clients", false, false)]
+    {
+        let sides = Sides::over_ipv4(&["--link", "rate=200mbit,rtt=100ms,buffer=1000pkt,quick_start=target"]);
+        open_receive_window(&sides);
+        // The host behind the link listens, on a socket for both versions of IP.
+        let listen = || sides.of_clients(|| std::net::TcpListener::bind("[::]:0").unwrap());
+        let before = (!is_late).then(listen);
+        let scheme = quick_start_of(&sides, &["--asking", asking]);
+        let sink = before.unwrap_or_else(listen);
+        let capture = Capture::new(&sides);
+        let got = upload(&sides, sink, "fs_quick_start", 300_000);
+        assert_eq!(got, 300_000);
+        scheme.wait_until_no_connection_is_open();
+        let flight = first_flight(&capture.end());
+        assert_eq!(scheme.status()["launched"], u64::from(is_launched), "{asking}, {is_late}");
+        let sent = payload(&flight) as f64;
+        // What is approved carries 249,200 bytes in 100 ms, but the window of a SYN/ACK is not scaled (RFC 7323,
+        // section 2.2), so at most 65,535 of them leave before the server's next acknowledgement.
+        let expected = if is_launched { 60_000.0..65_536.0 } else { 10_000.0..15_000.0 };
+        assert!(expected.contains(&sent), "{asking}, {is_late}: {sent} bytes");
     }
 }
 
@@ -626,6 +674,28 @@ fn what_is_no_pin_is_told_and_hides_no_other_scheme() {
     tcp(&["status"]).assert().success().stdout(contains("search (fs_search)")).stderr(contains("jump-start/link"));
     tcp(&["load", "jump-start"]).assert().code(1).stderr(contains("jump-start/link"));
     assert!(Path::new(&Folder::of("jump-start/link")).exists());
+}
+
+#[test]
+fn a_comparison_between_sockets_takes_loaded_schemes_and_says_what_they_are() {
+    let Some(_alone) = alone() else { return };
+    let compared = || {
+        let folder = tempfile::TempDir::new().unwrap();
+        let out = folder.path().join("results");
+        let mut compare = Command::cargo_bin("flowstart").unwrap();
+        compare.args(["compare", "--world", "sockets", "--link", "rate=10mbit,rtt=40ms,buffer=1bdp", "--size", "60KB"]);
+        compare.args(["--scheme", "stack", "jump-start", "--transport", "model-tcp:receive_window=open"]);
+        compare.args(["--reps", "1", "--out", out.to_str().unwrap()]).assert().success();
+        let manifest = std::fs::read_to_string(out.join("manifest.json")).unwrap();
+        let begins = manifest.find("TCP scheme jump-start").unwrap();
+        manifest[begins..].lines().next().unwrap().to_owned()
+    };
+    let loaded = Loaded::new("jump-start", "jump-start", &[]);
+    let first = compared();
+    assert!(first.contains("programs ") && first.contains("parameters "), "{first}");
+    drop(loaded);
+    let _loaded = Loaded::new("jump-start", "jump-start:threshold=20KB", &[]);
+    assert_ne!(compared(), first);
 }
 
 #[test]

@@ -10,17 +10,42 @@ use nix::net::if_::if_nametoindex;
 use super::{KernelError, pins, read};
 use crate::port::Port;
 
-/// Most interfaces by which servers ask.
+/// Which hosts of the interfaces ask routers for a rate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Asking {
+    /// Servers, with their SYN/ACK: they send what is downloaded.
+    #[default]
+    Servers,
+    /// Clients, with their SYN: they send what is uploaded.
+    Clients,
+    /// Both.
+    Both,
+}
+
+/// Most interfaces by which hosts ask.
 pub(super) const MOST_INTERFACES: usize = 16;
 
 /// Programs for the sockets of this host, which are also the names of their files.
 const FOR_SOCKETS: [&str; 2] = ["quick_start_hear", "quick_start_answer"];
-/// The program for an interface by which servers ask. Its files have a number in their names.
-const FOR_INTERFACES: &str = "quick_start_ask";
+/// Programs for an interface by which servers ask, and clients. Their files have a number in their names.
+const OF_SERVERS: &str = "quick_start_ask";
+const OF_CLIENTS: &str = "quick_start_ask_opening";
+
+impl Asking {
+    /// The programs for an interface.
+    fn programs(self) -> &'static [&'static str] {
+        match self {
+            Self::Servers => &[OF_SERVERS],
+            Self::Clients => &[OF_CLIENTS],
+            Self::Both => &[OF_SERVERS, OF_CLIENTS],
+        }
+    }
+}
 
 /// Names of all files.
 pub(super) fn files() -> impl Iterator<Item = String> {
-    let asking = (0..MOST_INTERFACES).map(|number| format!("{FOR_INTERFACES}_{number}"));
+    let of = |program: &'static str| (0..MOST_INTERFACES).map(move |number| format!("{program}_{number}"));
+    let asking = Asking::Both.programs().iter().copied().flat_map(of);
     FOR_SOCKETS.map(str::to_owned).into_iter().chain(asking)
 }
 
@@ -53,7 +78,7 @@ pub(super) fn attach(
     port: &Port,
     object: &Object,
     sockets: &File,
-    interfaces: &[i32],
+    (interfaces, asking): (&[i32], Asking),
     made: &mut Vec<String>,
 ) -> libbpf_rs::Result<()> {
     let mut keep = |mut link: Link, name: String| {
@@ -65,7 +90,7 @@ pub(super) fn attach(
         let name = program.name().to_string_lossy().into_owned();
         if FOR_SOCKETS.contains(&name.as_str()) {
             keep(program.attach_cgroup(sockets.as_raw_fd())?, name)?;
-        } else if name == FOR_INTERFACES {
+        } else if asking.programs().contains(&name.as_str()) {
             for (number, interface) in interfaces.iter().enumerate() {
                 // libbpf's call for XDP makes a link of the program's own kind, here TCX, at an interface.
                 keep(program.attach_xdp(*interface)?, format!("{name}_{number}"))?;

@@ -20,12 +20,26 @@ use crate::port::{HintUse, Port};
 pub fn give_hints(port: &'static Port, hints: &[Hint]) -> Result<(), KernelError> {
     permission::check()?;
     let _lock = lock::changes()?;
+    check_use(port, hints)?;
+    write(&pins::map(port, "hints")?, port.scheme, hints)
+}
+
+/// Refuses hints that a loaded scheme would not use.
+///
+/// # Errors
+///
+/// The scheme is not loaded, or one of the hints is useless to it.
+pub fn check_hints(port: &'static Port, hints: &[Hint]) -> Result<(), KernelError> {
+    permission::check()?;
+    check_use(port, hints)
+}
+
+fn check_use(port: &'static Port, hints: &[Hint]) -> Result<(), KernelError> {
     check_is_loaded(port)?;
     let noted = wire::control(&pins::map(port, pins::CONTROL)?, Control::HintUse);
     let hint_use = noted.ok().flatten().and_then(NonZeroU32::new).and_then(read_use);
     let file = || pins::file(port, pins::CONTROL);
-    check(port, hint_use.ok_or_else(|| KernelError::OtherVersion { file: file(), scheme: port.scheme })?, hints)?;
-    write(&pins::map(port, "hints")?, port.scheme, hints)
+    check(port, hint_use.ok_or_else(|| KernelError::OtherVersion { file: file(), scheme: port.scheme })?, hints)
 }
 
 /// Takes hints from a loaded scheme; returns how many of these destinations had one.
@@ -93,8 +107,8 @@ fn read_use(number: NonZeroU32) -> Option<HintUse> {
 pub(super) fn write(map: &impl MapCore, scheme: &'static str, hints: &[Hint]) -> Result<(), KernelError> {
     let now = monotonic_now();
     for (given, hint) in hints.iter().enumerate() {
-        // This clock may have begun after the hint was learned.
-        let learned = now.saturating_sub(hint.age.as_nanos());
+        // This clock may have begun after the hint was learned: what programs subtract from it wraps, too.
+        let learned = now.wrapping_sub(hint.age.as_nanos());
         let left = hint.lifetime.map(|lifetime| lifetime.saturating_sub(hint.age).as_nanos());
         let expires = left.map_or(0, |left| now.saturating_add(left).max(1));
         let (key, value) = wire::hint(hint, learned, expires);

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write};
 
-use libbpf_rs::query::ProgInfoIter;
+use libbpf_rs::query::{ProgInfoIter, ProgInfoQueryOptions};
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 
 use super::KernelError;
@@ -57,7 +57,8 @@ pub fn in_force(port: &'static Port) -> Result<Option<InForce>, KernelError> {
     let of = |name: &str| pins::map(port, name)?.info().map_err(|_| other_version(name));
     let counts = of("counts")?.info.id;
     // Its programs are those that count its connections.
-    let own: Vec<_> = ProgInfoIter::default().filter(|program| program.map_ids.contains(&counts)).collect();
+    let all = ProgInfoIter::with_query_opts(ProgInfoQueryOptions::default().include_map_ids(true));
+    let own: Vec<_> = all.filter(|program| program.map_ids.contains(&counts)).collect();
     let mut programs: Vec<String> =
         own.iter().map(|program| program.tag.0.iter().map(|byte| format!("{byte:02x}")).collect()).collect();
     programs.sort();

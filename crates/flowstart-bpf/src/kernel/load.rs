@@ -4,6 +4,7 @@ use std::cell::RefCell;
 
 use libbpf_rs::{MapCore, Object, ObjectBuilder, PrintLevel, set_print};
 
+use super::exchange::Asking;
 use super::pins::{self, Found};
 use super::{KernelError, available, exchange, hints, lock, permission};
 use crate::hint::Hint;
@@ -28,8 +29,8 @@ pub enum Continuation {
     Reno,
 }
 
-/// Loads a scheme, which stays until [`unload`](super::unload()). One that asks routers asks by these interfaces of
-/// this network namespace.
+/// Loads a scheme, which stays until [`unload`](super::unload()). Where it asks routers, these hosts ask by these
+/// interfaces of this network namespace.
 ///
 /// # Errors
 ///
@@ -38,7 +39,7 @@ pub fn load(
     ported: &Ported,
     continuation: Continuation,
     hints: &[Hint],
-    interfaces: &[String],
+    (interfaces, asking): (&[String], Asking),
 ) -> Result<(), KernelError> {
     let port = ported.port;
     permission::check()?;
@@ -66,7 +67,7 @@ pub fn load(
     let mut made = Vec::new();
     let mut pinned = pin(port, &mut object, &mut made);
     if let (Ok(()), Some(sockets)) = (&pinned, sockets) {
-        pinned = listening(port.scheme, || exchange::attach(port, &object, &sockets, &interfaces, &mut made));
+        pinned = listening(port.scheme, || exchange::attach(port, &object, &sockets, (&interfaces, asking), &mut made));
     }
     let pinned = pinned.and_then(|()| {
         let is_there = pins::find(port)? == Found::Loaded && available()?.iter().any(|name| name == port.kernel_name);

@@ -6,7 +6,8 @@ use std::io;
 use std::path::PathBuf;
 
 pub use self::events::{Event, EventKind, follow};
-pub use self::hints::{give_hints, remove_hints};
+pub use self::exchange::Asking;
+pub use self::hints::{check_hints, give_hints, remove_hints};
 pub use self::in_force::{InForce, in_force};
 pub use self::load::{Continuation, load};
 pub use self::status::{Counts, Status, Statuses, status};

@@ -38,6 +38,7 @@ fn blitzstart(config: &blitzstart::Config, to: &mut Layout) -> Result<HintUse, P
     ] {
         to.only(parameter, factor.is_none(), "buffer_factor, for a hint says nothing of the access technology")?;
     }
+    to.only("gathered_burst", !config.gathered_burst, "false, for a hint says nothing of the access technology")?;
     to.factor(config.estimate);
     to.factor(config.buffer_factor);
     to.factor(if config.header_correction { config.payload_fraction } else { 1.0 });

@@ -10,10 +10,10 @@
 //! backlog of one packet, too.
 //!
 //! Differences from the reference: `ecn` marks instead, one packet per decision, as Linux and ns-3 do; the RFC allows
-//! marks and leaves open how. The size of an exempt packet is the largest seen so far; the RFC takes the MTU. `reentry`
-//! chooses how fast dropping starts again: the RFC's rule, or those of ns-2's modules. The module of 2012 takes one
-//! from count. The module of 2013 takes two, within 8 intervals, reduces count by 1/64 when it is above 126, and
-//! shortens the first interval.
+//! marks and leaves open how. Marks are on here, and off in Linux's `codel` unless it is told `ecn`. The size of an
+//! exempt packet is the largest seen so far; the RFC takes the MTU. `reentry` chooses how fast dropping starts again:
+//! the RFC's rule, or those of ns-2's modules. The module of 2012 takes one from count. The module of 2013 takes two,
+//! within 8 intervals, reduces count by 1/64 when it is above 126, and shortens the first interval.
 //!
 //! Status: worked examples of each line of the pseudo-code.
 

@@ -7,7 +7,7 @@
 //! Checked line by line against the RFC's pseudo-code, Linux's `sch_pie.c` and ns-3's `pie-queue-disc.cc`. The basic
 //! law is that of appendix A. Of the options of section 5, marks (5.1) are on by default; the departure rate (5.2),
 //! derandomization (5.4) and the cap of corrections (5.5) are keys. All are optional in the RFC; Linux has the last two
-//! always, ns-3 has the cap by default.
+//! always, ns-3 has the cap by default, and Linux's `pie` marks only if it is told `ecn`.
 //!
 //! Differences from the reference: an empty queue has no delay, regardless of its last packet's wait (as in Linux and
 //! ns-3). Probabilities are exact down to zero. The updates keep a grid of `t_update`; they pause while the queue is

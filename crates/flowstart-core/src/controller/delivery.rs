@@ -186,10 +186,10 @@ impl Controller {
     pub(super) fn take_step(&mut self, now: Timestamp, step: Step) {
         self.note_phase(now);
         match step {
-            Step::Continue { cwnd } => {
-                let cwnd = self.advised_window(now, cwnd);
-                self.set_cwnd(cwnd);
-            }
+            Step::Continue { cwnd } => match self.forbidding(cwnd) {
+                Some(advice) => self.cap_growth(now, advice, cwnd),
+                None => self.set_cwnd(cwnd),
+            },
             Step::Exit(continuation) => {
                 self.set_cwnd(continuation.cwnd);
                 self.exit_startup(now, continuation);

@@ -16,9 +16,9 @@ impl Controller {
     pub fn on_resume(&mut self, resume: &Resume, path: &PathKnowledge, rtt: &RttEstimator) {
         let Some(avoidance) = self.avoidance.conventional() else { return };
         avoidance.on_resume(resume.now, resume.idle);
+        let segments = (self.config.segment, self.initial_window());
         let Some(validation) = &mut self.validation else { return };
         let win = path.receive_window.unwrap_or(Bytes::MAX);
-        let segments = (self.config.segment, self.config.segment * self.config.initial_window);
         let window = validation.on_resume(resume, self.window, win, segments);
         if validation.policy() == WindowValidation::Startup && resume.idle > resume.timeout {
             let saved = validation.delivered(resume.idle, rtt);
@@ -46,8 +46,8 @@ impl Controller {
         if self.is_integrated() || self.recovery.is_some() {
             return;
         }
+        let initial = self.initial_window();
         if let Some(validation) = &mut self.validation {
-            let initial = self.config.segment * self.config.initial_window;
             let window = validation.on_limited(now, in_flight, timeout, self.window, (receive_window, initial));
             self.take_validated(now, window, rtt);
         }

@@ -1,14 +1,11 @@
 //! The launch of a new connection, with a rate that routers approve later, and on another path.
 
-use alloc::vec::Vec;
-
 use super::window_validation::Validation;
 use super::{Controller, Phase};
 use crate::event::{Decision, Position};
 use crate::launch::Launch;
 use crate::path::PathKnowledge;
 use crate::rtt::RttEstimator;
-use crate::sources::Known;
 use crate::time::{Duration, Timestamp};
 use crate::units::{Bytes, Rate};
 use crate::window::{SegmentSize, Window};
@@ -32,11 +29,6 @@ pub(super) fn sendable(rate: Option<Rate>) -> Option<Rate> {
 }
 
 impl Controller {
-    /// The parts of `path` on which the launch depends that [`Controller::launch`] would make of it now.
-    pub fn depends_on(&self, now: Timestamp, path: &PathKnowledge) -> Vec<Known> {
-        self.startup.depends_on(now, path)
-    }
-
     /// The RTT by which a peer could have enlarged the launch that [`Controller::launch`] would make of `path` now, for
     /// [`Doubt`](crate::doubt::Doubt); `None`: there is none.
     pub fn stretchable_rtt(&self, now: Timestamp, path: &PathKnowledge) -> Option<Duration> {
@@ -76,12 +68,16 @@ impl Controller {
         true
     }
 
+    pub(super) fn initial_window(&self) -> Bytes {
+        self.config.segment * self.config.initial_window
+    }
+
     /// The path bears out less than a launch assumed: the window falls to `most`, but not below the initial window. The
     /// window before is not restored when a reduction turns out to be spurious. Neither slow start nor congestion
     /// avoidance leads back to what the launch assumed: a slow start threshold that the launch has set falls to
     /// `borne_out`, and congestion avoidance begins again with the smaller window.
     pub fn limit_window(&mut self, now: Timestamp, borne_out: Bytes, most: Bytes, rtt: &RttEstimator) {
-        let initial = self.config.segment * self.config.initial_window;
+        let initial = self.initial_window();
         let (borne_out, most) = (borne_out.max(initial), most.max(initial));
         if self.window.ssthresh < Bytes::MAX {
             self.window.ssthresh = self.window.ssthresh.min(borne_out);

@@ -189,6 +189,11 @@ impl<'a> Spec<'a> {
             return self.refused(format_args!("a colon ends the name; expected is {name}:{keys}"));
         }
         let name = if self.name.is_empty() { first } else { self.name };
+        let several: Vec<&str> = name.split(',').map(str::trim).filter(|part| !part.is_empty()).collect();
+        if name.contains(',') && several.iter().all(|part| names::find(part, names).is_some()) {
+            return self
+                .refused(format_args!("a comma separates keys, a space values; expected is {}", several.join(" ")));
+        }
         self.refused(names::unknown(name, names, allowed))
     }
 
@@ -508,6 +513,12 @@ mod tests {
             let told = spec(text).choose(&["reno"], "use reno").unwrap_err().problem;
             assert_eq!(told, format!("a colon ends the name; expected is {meant}"));
         }
+        // A comma between values.
+        for text in ["reno,cubic", "reno, cubic,"] {
+            let told = spec(text).choose(&["reno", "cubic"], "use reno").unwrap_err().problem;
+            assert_eq!(told, "a comma separates keys, a space values; expected is reno cubic");
+        }
+        assert!(spec("reno,vegas").unknown_name(&["reno"], "").problem.starts_with("`reno,vegas` is not known"));
         let mut numbers = spec("a:hops=2.5,waves=-1,share=x,many=99999999999");
         let within = [
             numbers.within("hops", 1..=64).unwrap_err(),

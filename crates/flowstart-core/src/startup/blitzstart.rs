@@ -9,7 +9,8 @@
 //! one (`rtt`), with the delay of an acknowledgement in it (`ack_delay`); the headers can be subtracted from the hint
 //! (`header_correction`). The paper does not define ssthresh at the launch; here ssthresh = cwnd. CUBIC has no `W_max`
 //! yet, so its first epoch is convex from the launch window. The buffer factor is 1 for every technology, as in the
-//! paper's evaluation; the paper argues for more with deep buffers.
+//! paper's evaluation; the paper argues for more with deep buffers. What leaves at once on a link layer that gathers
+//! packets (`gathered_burst`) has numbers of its standards, since the paper has none.
 //!
 //! Status: validated by `blitzstart-table1`.
 
@@ -18,6 +19,7 @@ use alloc::format;
 use super::{Startup, StartupContext, Step};
 use crate::event::{Ack, Decision, DecisionLog, ExitReason};
 use crate::launch::{Continuation, Launch};
+use crate::needs::Needs;
 use crate::path::{AccessTechnology, Hint, PathKnowledge};
 use crate::registry::ConfigError;
 use crate::rtt::RttEstimator;
@@ -95,6 +97,10 @@ pub struct Config {
     /// Fraction of the launch RTT over which the window is paced when the launch sets the rate, 0.001 to 100. Paper,
     /// section 4: 0.75.
     pub pacing_fraction: f64,
+    /// Whether as much leaves at once, before pacing begins, as the hinted access link gathers in an interval
+    /// ([`AccessTechnology::gathering_interval`]), at most the window. Paper, section 3: the bursts of DOCSIS "can help
+    /// to configure packet pacing", without numbers. Default: no, one segment.
+    pub gathered_burst: bool,
     /// Whether the hint counts the packet headers: cwnd is then scaled by `payload_fraction`. Default: no.
     pub header_correction: bool,
     /// Payload over wire size, 0.01 to 1, used by `header_correction`. Default: 1350 of 1392 bytes (QUIC over IPv4 and
@@ -122,6 +128,7 @@ impl Default for Config {
             pacing: true,
             pacing_rtt: PacingRtt::Smoothed,
             pacing_fraction: 0.75,
+            gathered_burst: false,
             header_correction: false,
             payload_fraction: 1350.0 / 1392.0,
             min_hint: Rate::from_bits_per_sec(100_000),
@@ -209,6 +216,10 @@ impl Blitzstart {
 }
 
 impl Startup for Blitzstart {
+    fn needs(&self) -> Needs {
+        if self.config.pacing && !self.config.gathered_burst { Needs::NONE } else { Needs::BURST }
+    }
+
     // Sensing: the hint and an RTT give cwnd = bandwidth x RTT x buffer factor. There is no Probing.
     fn launch(&mut self, now: Timestamp, path: &PathKnowledge, log: &mut DecisionLog) -> Launch {
         let (Some(hint), Some(rtt)) = (path.hint, self.rtt(path)) else {
@@ -225,8 +236,14 @@ impl Startup for Blitzstart {
         let pacing_rate = Rate::from_transfer(cwnd, rtt.scale(self.config.pacing_fraction));
         // Continuation: congestion avoidance from the first packet; ssthresh = cwnd so that slow start never runs.
         let continuation = Continuation { cwnd, ssthresh: cwnd, reason: ExitReason::Launch };
-        let (pacing_rate, burst) =
-            if self.config.pacing { (pacing_rate.filter(|_| !by_host), None) } else { (None, Some(cwnd)) };
+        let gathered = || {
+            let gathered = bandwidth.amount_in(hint.technology.gathering_interval()).min(cwnd);
+            (self.config.gathered_burst && gathered > self.context.segment).then_some(gathered)
+        };
+        let (pacing_rate, burst) = match self.config.pacing {
+            true => (pacing_rate.filter(|_| !by_host), gathered()),
+            false => (None, Some(cwnd)),
+        };
         Launch { cwnd, pacing_rate, burst, continuation: Some(continuation) }
     }
 
@@ -324,6 +341,23 @@ mod tests {
     fn without_pacing_the_whole_window_is_a_burst() {
         let config = Config { pacing: false, ..Config::default() };
         assert_eq!(launch(config, &path(Rate::from_mbit(50))).0.burst, Some(Bytes::new(312_500)));
+    }
+
+    #[test]
+    fn as_much_leaves_at_once_as_the_access_link_gathers() {
+        let burst = |technology, mbit, rtt_ms| {
+            let config = Config { gathered_burst: true, ..Config::default() };
+            let hint = Some(Hint { bandwidth: Rate::from_mbit(mbit), technology });
+            let handshake_rtt = Some(Duration::from_millis(rtt_ms));
+            launch(config, &PathKnowledge { hint, handshake_rtt, ..PathKnowledge::default() }).0.burst
+        };
+        // 100 Mbit/s for 2 ms are 25,000 bytes; 32 Mbit/s for 1 ms are 4000.
+        assert_eq!(burst(AccessTechnology::Docsis, 100, 50), Some(Bytes::new(25_000)));
+        assert_eq!(burst(AccessTechnology::Lte, 32, 50), Some(Bytes::new(4000)));
+        // Never more than the window, 866 Mbit/s for 2 ms; never less than a segment, which is what pacing does anyway.
+        assert_eq!(burst(AccessTechnology::Wifi, 866, 2), Some(Bytes::new(216_500)));
+        assert_eq!(burst(AccessTechnology::Lte, 8, 50), None);
+        assert_eq!(burst(AccessTechnology::Dsl, 100, 50), None);
     }
 
     #[test]

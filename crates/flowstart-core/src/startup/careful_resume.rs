@@ -1,12 +1,12 @@
 //! Careful Resume: jumps to half of the window that an earlier connection reached, and retreats if the path does not
 //! confirm it.
 //!
-//! Reference: draft-ietf-tsvwg-careful-resume-24 (2 October 2025), section 3, with the table and the examples of its
-//! appendix. When the initial window is acknowledged without congestion and the RTT fits the saved one, the window
-//! jumps to `min(max_jump, saved_cwnd / 2)`, paced over the current RTT. Only its acknowledged part counts as capacity
-//! (`PipeSize`). As soon as the path has had time to answer, the window is cut to the bytes really in flight. Loss or a
-//! CE mark before the last unvalidated packet is acknowledged leads to Safe Retreat: half of `PipeSize`, no growth, and
-//! then slow start towards `PipeSize * Beta`.
+//! Reference: draft-ietf-tsvwg-careful-resume-24 (2 October 2025), which has become RFC 9959, section 3, with the table
+//! and the examples of its appendix. When the initial window is acknowledged without congestion and the RTT fits the
+//! saved one, the window jumps to `min(max_jump, saved_cwnd / 2)`, paced over the current RTT. Only its acknowledged
+//! part counts as capacity (`PipeSize`). As soon as the path has had time to answer, the window is cut to the bytes
+//! really in flight. Loss or a CE mark before the last unvalidated packet is acknowledged leads to Safe Retreat: half
+//! of `PipeSize`, no growth, and then slow start towards `PipeSize * Beta`.
 //!
 //! Differences from the reference:
 //! - `PipeSize` counts unvalidated packets only. The rule says "newly acknowledged". But in both examples the packets
@@ -44,7 +44,7 @@ use crate::window::Window;
 pub const SUMMARY: &str =
     "after the first RTT, jumps to half of an earlier connection's window, paced; retreats unless it is confirmed";
 /// The document that defines it.
-pub const REFERENCE: &str = "draft-ietf-tsvwg-careful-resume-24, section 3";
+pub const REFERENCE: &str = "draft-ietf-tsvwg-careful-resume-24 (now RFC 9959), section 3";
 /// Sensing; Probing; Validation; Continuation.
 pub const PHASES: &str = "an earlier connection's window; one RTT of normal start, then half of that window over an RTT; until \
     it is acknowledged, or Safe Retreat; slow start";

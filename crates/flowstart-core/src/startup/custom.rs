@@ -5,8 +5,15 @@
 use alloc::boxed::Box;
 use alloc::format;
 
-use super::{Startup, StartupConfig, StartupContext};
+use super::{Startup, StartupConfig, StartupContext, Step};
+use crate::event::{Ack, DecisionLog, Position};
+use crate::launch::Continuation;
+use crate::path::PathKnowledge;
 use crate::registry::ConfigError;
+use crate::rtt::RttEstimator;
+use crate::time::{Duration, Timestamp};
+use crate::units::Bytes;
+use crate::window::Window;
 
 /// A startup scheme of the caller's, in its state before the first launch.
 #[derive(Clone, Debug)]
@@ -20,12 +27,13 @@ impl CustomStartup {
     pub(super) const REFERENCE: &'static str = "its author";
     pub(super) const PHASES: &'static str = "what its author chose; as its author decides";
 
-    /// A scheme with this name. Flows begin with clones of `prototype`.
+    /// A scheme with this name. Flows begin with clones of `prototype`. A clone is tried with a launch and an
+    /// acknowledgement, both of which must give a window. A window of zero that comes later is held to one segment.
     ///
     /// # Errors
     ///
     /// A name that another scheme has, or that cannot be written in a spec: allowed are lower-case letters, digits and
-    /// hyphens.
+    /// hyphens. A window of zero in the trial.
     pub fn new(name: &'static str, prototype: Box<dyn Startup>) -> Result<Self, ConfigError> {
         let writable = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
         if name.is_empty() || !name.chars().all(writable) {
@@ -34,6 +42,9 @@ impl CustomStartup {
         if StartupConfig::NAMES.contains(&name) {
             let allowed = format!("a name other than {}", StartupConfig::NAMES.join(", "));
             return Err(ConfigError::new("name", format!("`{name}`"), allowed));
+        }
+        if let Some(field) = without_window(prototype.clone()) {
+            return Err(ConfigError::new(field, "a window of 0 bytes", "a window of 1 byte or more"));
         }
         Ok(Self { name, prototype })
     }
@@ -48,6 +59,27 @@ impl CustomStartup {
         scheme.set_context(context);
         scheme
     }
+}
+
+/// What gives a window of zero in a trial: the launch or the first acknowledgement.
+fn without_window(mut trial: Box<dyn Startup>) -> Option<&'static str> {
+    let (context, handshake) = (StartupContext::USUAL, Duration::from_millis(50));
+    trial.set_context(context);
+    let path = PathKnowledge { handshake_rtt: Some(handshake), ..PathKnowledge::default() };
+    let launch = trial.launch(Timestamp::ZERO, &path, &mut DecisionLog::default());
+    if launch.cwnd == Bytes::ZERO {
+        return Some("launch");
+    }
+    if launch.continuation.is_some() {
+        return None;
+    }
+    let now = Timestamp::ZERO + handshake;
+    let ack = Ack { rtt: Some(handshake), ..Ack::new(now, context.segment, 1, Position::default()) };
+    let mut rtt = RttEstimator::new(handshake);
+    rtt.update(now, handshake, Duration::ZERO);
+    let window = Window { cwnd: launch.cwnd, ssthresh: Bytes::MAX };
+    let (Step::Continue { cwnd } | Step::Exit(Continuation { cwnd, .. })) = trial.on_ack(&ack, window, true, &rtt);
+    (cwnd == Bytes::ZERO).then_some("on_ack")
 }
 
 /// Two are the same if their names are and their prototypes show the same state.
@@ -72,6 +104,7 @@ impl serde::Serialize for CustomStartup {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::launch::Launch;
     use crate::startup::{Increase, slow_start};
 
     fn boxed() -> Box<dyn Startup> {
@@ -87,6 +120,30 @@ mod tests {
         }
         for unwritable in ["", "Mine", "my scheme", "a:b", "a,b", "a=b", "a/b"] {
             assert!(CustomStartup::new(unwritable, boxed()).is_err(), "{unwritable}");
+        }
+    }
+
+    /// Windows that do not depend on anything: of the launch and of the first acknowledgement.
+    #[derive(Clone, Debug)]
+    struct Fixed(u64, u64);
+
+    impl Startup for Fixed {
+        fn launch(&mut self, _: Timestamp, _: &PathKnowledge, _: &mut DecisionLog) -> Launch {
+            Launch::window(Bytes::new(self.0))
+        }
+
+        fn on_ack(&mut self, _: &Ack, _: Window, _: bool, _: &RttEstimator) -> Step {
+            Step::Continue { cwnd: Bytes::new(self.1) }
+        }
+    }
+
+    #[test]
+    fn a_window_of_zero_is_refused_with_what_is_allowed() {
+        let tried = |launch, next| CustomStartup::new("mine", Box::new(Fixed(launch, next)));
+        assert!(tried(1, 1).is_ok());
+        for (launch, next, field) in [(0, 1, "launch"), (1, 0, "on_ack")] {
+            let error = tried(launch, next).unwrap_err();
+            assert_eq!((error.field, &*error.allowed), (field, "a window of 1 byte or more"));
         }
     }
 

@@ -9,8 +9,10 @@
 //! Differences from the reference: `css_baseline=entry-threshold` offers the alternative baseline of Firefox's stack.
 //! The RFC compares later samples with the RTT that started CSS, which is the smallest of its round so far, and any
 //! smaller sample of the same round resumes slow start; the threshold that started CSS is a lower and steadier
-//! baseline. The host's rule counts what an acknowledgement adds before the limit L; it may count packets or
-//! acknowledgements instead of bytes.
+//! baseline. The first round lasts until the whole initial window is acknowledged. By the RFC's text, and in Firefox's
+//! and Cloudflare's stacks, it ends with the first acknowledgement, so that CSS may begin within the initial window
+//! where its packets take long: below about 3 Mbit/s, or 6 Mbit/s with 32 segments. The host's rule counts what an
+//! acknowledgement adds before the limit L; it may count packets or acknowledgements instead of bytes.
 //!
 //! Status: experimental; constants and rules compared with the RFC's text, sections 4.2 and 4.3.
 

@@ -21,6 +21,7 @@
 
 pub use super::launched_window::Retreat;
 use super::launched_window::{Flight, Launched, LaunchesWindow, all_that_waits};
+use crate::needs::Needs;
 use crate::path::PathKnowledge;
 use crate::registry::ConfigError;
 use crate::units::Bytes;
@@ -69,6 +70,10 @@ pub type JumpStart = Launched<Config>;
 
 // Validation and Continuation are those of every launched window; `retreat` chooses among them.
 impl LaunchesWindow for Config {
+    fn needs(&self) -> Needs {
+        if self.pacing { Needs::NONE } else { Needs::BURST }
+    }
+
     // Sensing: D = min(queued data, receive window, threshold). Probing: over the RTT of the handshake.
     fn flight(&self, path: &PathKnowledge, initial_window: Bytes) -> Option<Flight> {
         all_that_waits(path, initial_window, self.threshold, self.pacing)

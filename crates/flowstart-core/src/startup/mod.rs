@@ -88,7 +88,7 @@ pub struct StartupContext {
 
 impl StartupContext {
     /// A typical host, to ask a scheme for properties that do not depend on the host.
-    const USUAL: Self =
+    pub(crate) const USUAL: Self =
         Self { segment: Bytes::new(1200), initial_window: Bytes::new(12_000), increase: Increase::Bytes, paced: true };
 
     /// The same host with an initial window of `segments`, if a scheme sets one.

@@ -94,7 +94,7 @@ pub type MoreStart = Launched<Config>;
 // Validation and Continuation are those of every launched window: Jump-Start's.
 impl LaunchesWindow for Config {
     fn needs(&self) -> Needs {
-        Needs::OWN_RATE
+        if self.pacing { Needs::OWN_RATE } else { Needs::BURST }
     }
 
     // Sensing: a rate from one of the sources; cwnd = rate x RTT. Probing: at this rate.

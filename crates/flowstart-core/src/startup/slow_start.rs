@@ -6,10 +6,11 @@
 //!
 //! Differences from the references: each counts an acknowledgement in its own way. RFC 5681 allows at most one segment
 //! for each (`abc_limit=1`), RFC 3465 two (`abc_limit=2`); by default all that is acknowledged counts, without limit,
-//! as in RFC 9002 and Linux. The window does not grow while the sender leaves it unused, by the host's rule. Whether
-//! bytes, packets or acknowledgements count and when the receiver acknowledges belong to the host. With `spread` the
-//! initial window is paced over the handshake's RTT ("initial spreading"); the references let it leave at once or leave
-//! the question open.
+//! as in RFC 9002 and Linux. The limit holds for the initial slow start; in those after a timeout or an idle time all
+//! that is acknowledged counts, where both RFCs allow one segment. The window does not grow while the sender leaves it
+//! unused, by the host's rule. Whether bytes, packets or acknowledgements count and when the receiver acknowledges
+//! belong to the host. With `spread` the initial window is paced over the handshake's RTT ("initial spreading"); the
+//! references let it leave at once or leave the question open.
 //!
 //! Status: validated by `ns2-single-flow` and `ns3-startup`.
 

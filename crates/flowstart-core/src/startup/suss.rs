@@ -15,6 +15,14 @@
 //! - The module extrapolates the length of the train from the number of packets that it acknowledged; here the train
 //!   ends with the last blue packet.
 //! - The limit of the train test is half of the smallest RTT, without the up to 1 ms that Linux adds for aggregation.
+//! - A loss while a red part leaves reduces the window of the whole round, by the host's rule. The module first lowers
+//!   its window to what is in flight. So after an overshoot that shows early in a red part SUSS here goes on with up to
+//!   2.7 times as much, where the host reduces the window and not what is in flight.
+//! - `k` of condition 2 counts from the round that an acknowledgement begins. The module counts that acknowledgement as
+//!   one of the round before, so that it accelerates with a little more delay: 8.3 % of minRTT in place of 6.25 % in
+//!   the third round, 9.4 % in place of 8.3 % in the fourth.
+//! - The cap of the train test counts the acknowledgement that reaches it; the module counts it afterwards.
+//! - The window that the receiver announces is obeyed. The module exceeds it by as much as its own window grows.
 //! - Acknowledgements must clock the host: the initial window leaves at once, and while SUSS is in charge only red
 //!   parts are paced. The module switches itself on only if the host does not pace.
 //!

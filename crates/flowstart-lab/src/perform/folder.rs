@@ -16,6 +16,7 @@ use crate::results::folder::{ExperimentError, FILES, Occupied, prepare_folder, w
 use crate::results::identity::Identity;
 use crate::results::journal::{self, Journal};
 use crate::results::manifest::Manifest;
+use crate::results::summary::Summary;
 use crate::study::Study;
 use crate::study::plan::Plan;
 use crate::trace::observe::{Kept, Wanted};
@@ -45,7 +46,7 @@ impl Provenance {
 }
 
 /// Shows results beside published numbers, if there are any.
-pub type Published<'a> = &'a (dyn Fn(&Plan, &[Row]) -> Option<PublishedTable> + Sync);
+pub type Published<'a> = &'a (dyn Fn(&Plan, &[Row], &Summary) -> Option<PublishedTable> + Sync);
 
 /// A folder of results.
 pub struct Folder<'a> {
@@ -155,7 +156,7 @@ impl Sink for Folder<'_> {
         let texts = Texts::of(&study.scenario);
         let again = |again| progress.again(again);
         let mut page = report::build(&study.plan, rows, summary, &texts, jobs, method, kept, &again)?;
-        page.published = (self.published)(&study.plan, rows);
+        page.published = (self.published)(&study.plan, rows, summary);
         let html = flowstart_report::render(&page).map_err(|error| ExperimentError::Report(error.to_string()))?;
         write_file(&self.path.join("report.html"), |out| out.write_all(html.as_bytes()))?;
         Journal::remove(&self.path);

@@ -38,6 +38,6 @@ pub fn page(
     let texts = Texts::of(&study.scenario);
     let again = |again: Again| progress.again(again);
     let mut page = report::build(&study.plan, rows, &summary, &texts, jobs, method, Kept::default(), &again)?;
-    page.published = published(&study.plan, rows);
+    page.published = published(&study.plan, rows, &summary);
     flowstart_report::render(&page).map_err(|error| refused(error.to_string()))
 }

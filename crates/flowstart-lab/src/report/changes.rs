@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use flowstart_core::rng::name_hash;
 use flowstart_report as report;
-use flowstart_report::{Kind, Verdict};
+use flowstart_report::{Kind, Verdict, WASTE};
 use flowstart_statistics::{LEVEL, RESAMPLES, bca_mean_difference_paired, mean};
 
 use super::cell_input;
-use crate::results::comparison::{self, Pair, WASTE, by_repetition, intervals};
+use crate::results::comparison::{self, Pair, by_repetition, intervals};
 use crate::results::felt::felt;
 use crate::results::flows::Row;
 use crate::results::folder::MANIFEST;
@@ -343,7 +343,7 @@ mod tests {
             let study = Study::new(Scenario::from_text(&text).unwrap(), std::path::Path::new(".")).unwrap();
             let folder = std::env::temp_dir().join(format!("flowstart-changes-{reps}-{}", std::process::id()));
             let _ = std::fs::remove_dir_all(&folder);
-            let mut sink = Folder::new(folder.clone(), false, Provenance::default(), &|_, _| None);
+            let mut sink = Folder::new(folder.clone(), false, Provenance::default(), &|_, _, _| None);
             perform(&study, &mut sink, None, 1, &()).unwrap();
             drop(sink);
             let stored = Stored::read(&folder).unwrap();

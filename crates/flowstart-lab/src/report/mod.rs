@@ -278,12 +278,14 @@ fn properties(link: &crate::spec::link::Link) -> Vec<(String, String)> {
     let recording = |file: &std::path::PathBuf| format!("{}, {starts}", file.display());
     let jitter = |jitter: flowstart_sim::link::wire::Jitter| format!("up to {}", jitter.amplitude);
     let other = |is_other: bool, value: String| is_other.then_some(value);
+    // Beside a recording it is constant, by default at its mean.
+    let is_rate_back = (link.up_rate != link.rate || link.trace_file.is_some()) && link.up_trace.is_none();
     let properties = [
         ("recording", link.trace_file.as_ref().map(recording)),
         ("rate in steps", all.rate_steps),
         ("rate varies", all.rate_varies),
         ("delay in steps", all.rtt_steps),
-        ("rate back", other(link.up_rate != link.rate && link.up_trace.is_none(), link.up_rate.to_string())),
+        ("rate back", other(is_rate_back, link.up_rate.to_string())),
         ("recording of the way back", all.up_trace),
         ("buffer of the way back", other(link.up_buffer != Buffer::Unlimited, all.up_buffer)),
         ("bottleneck links in a row", other(link.hops > 1, link.hops.to_string())),
@@ -388,7 +390,6 @@ fn cell_input(plan: &Plan, cell: &Cell, summary: &CellSummary, rows: &[&Row]) ->
         fct_ms: metric(name),
         speedup: versus.map_or_else(Default::default, |v| report::Estimate { mean: v.speedup, ci95: v.speedup_ci }),
         verdict: versus.and_then(|v| v.verdict),
-        within_one_rtt: versus.and_then(|v| v.fct_delta_ms).map(|delta| delta.abs() < link.rtt.as_millis_f64()),
         dropped_delta: versus
             .map_or_else(Default::default, |v| report::Estimate { mean: v.dropped_delta, ci95: v.dropped_delta_ci95 }),
         max_queue_delay_ms: metric("max_queue_delay_ms"),

@@ -3,16 +3,17 @@
 use flowstart_core::startup::StartupConfig;
 
 use crate::results::flows::Row;
-use crate::results::summary::{rows_by_cell, values};
+use crate::results::summary::{Summary, rows_by_cell, values};
 use crate::study::plan::{Cell, Plan};
 use flowstart_report as report;
-use flowstart_statistics::{anova_one_way, bca_mean_difference_paired, difference_interval, mean};
+use flowstart_statistics::{bca_mean_difference_paired, mean};
 
-/// A published table beside ours, in the report's form. For a link, a size and an estimate, `published` returns the
-/// published speed-up, the difference of FCT in milliseconds and the extra losses.
+/// A published table beside ours, in the report's form, with the verdicts of the summary. For a link, a size and an
+/// estimate, `published` returns the published speed-up, the difference of FCT in milliseconds and the extra losses.
 pub fn published_table(
     plan: &Plan,
     rows: &[Row],
+    summary: &Summary,
     published: impl Fn(&str, &str, f64) -> Option<(f64, f64, f64)>,
 ) -> Vec<report::PublishedCell> {
     let by_cell = rows_by_cell(plan, rows);
@@ -45,9 +46,7 @@ pub fn published_table(
                 ci95: loss.map(|e| [e.interval.low, e.interval.high]),
             },
             published_loss_delta: theirs.map(|t| t.2),
-            significant: Some(paper_significant(&base_fct, &fct)),
-            loss_significant: Some(paper_significant(&base_losses, &losses)),
-            within_one_rtt: delta.map(|delta| delta.abs() < link.rtt.as_millis_f64()),
+            verdict: summary.cells.get(cell.index).and_then(|own| own.vs_baseline.as_ref()?.verdict),
         });
     }
     cells
@@ -59,10 +58,4 @@ pub fn estimate_of(plan: &Plan, cell: &Cell) -> Option<f64> {
         StartupConfig::Blitzstart(config) => Some(config.estimate),
         _ => None,
     }
-}
-
-/// The paper's two tests: 0 lies outside the difference's 95 % interval, and an analysis of variance rejects equality.
-fn paper_significant(a: &[f64], b: &[f64]) -> bool {
-    let outside = difference_interval(a, b, 0.95).is_some_and(|interval| interval.zero_outside());
-    outside && anova_one_way(&[a, b]).is_some_and(|anova| anova.p < 0.05)
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use flowstart_core::rng::{mix, name_hash};
-use flowstart_report::{Kind, Verdict};
+use flowstart_report::{Kind, Verdict, WASTE};
 use flowstart_statistics::{
     BootstrapEstimate, LEAST_EFFECT, LEVEL, RESAMPLES, bca_mean_difference_paired, bca_mean_ratio_paired, mean,
     simultaneous_ratios,
@@ -14,9 +14,6 @@ use super::felt::{cell_seed, felt};
 use super::metric::Group;
 use super::row::{METRICS, Metric, Row};
 use crate::study::plan::{Cell, Plan};
-
-/// Payload sent again beyond the baseline's, over the payload, from which on a gain is waste.
-pub const WASTE: f64 = 0.15;
 
 /// The prefixes of metrics that describe startup itself. They may differ where no packet does.
 const OF_STARTUP: [&str; 2] = ["exit_", "overshoot_"];
@@ -118,10 +115,13 @@ pub fn verdict(pairs: &[Pair], is_same: bool, interval: Option<[f64; 2]>, more_i
 /// What a speed-up shows that is known to lie in a range.
 fn kind(speedup: f64, range: Option<[f64; 2]>, more_inflation: f64) -> Kind {
     let Some([low, high]) = range else { return Kind::Unclear };
+    let is_small = |speedup: f64| (speedup - 1.0).abs() <= LEAST_EFFECT;
+    if is_small(low) && is_small(high) {
+        Kind::Negligible
     // A range without width is known.
-    if low <= 1.0 && high >= 1.0 && low < high {
+    } else if low <= 1.0 && high >= 1.0 && low < high {
         Kind::Unclear
-    } else if (speedup - 1.0).abs() <= LEAST_EFFECT {
+    } else if is_small(speedup) {
         Kind::Negligible
     } else if high < 1.0 {
         Kind::Slower
@@ -243,6 +243,7 @@ mod tests {
         assert_eq!(verdict(0.995, Some([0.993, 0.997]), 0.0), Kind::Negligible);
         assert_eq!(Verdict::of_interval(Kind::Negligible).word(), "unclear");
         assert_eq!(verdict(1.009, Some([0.995, 1.013]), 0.0), Kind::Unclear);
+        assert_eq!(verdict(1.0001, Some([0.9998, 1.0003]), 0.0), Kind::Negligible);
         assert_eq!(verdict(1.5, None, 0.0), Kind::Unclear);
     }
 

@@ -8,7 +8,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::spec::file::read;
+use flowstart_files::{create_folders, put_in_place, sync_content};
 
 /// The file of a [`Manifest`](super::manifest::Manifest).
 pub const MANIFEST: &str = "manifest.json";
@@ -126,7 +126,7 @@ pub fn prepare_folder(folder: &Path, resume: bool) -> Result<Occupied, Experimen
     }
     // A folder that another program uses stays as it is. A second program may find more files once the first has ended.
     check().map_err(refused)?;
-    fs::create_dir_all(folder).map_err(|error| refused(format!("cannot be created: {error}")))?;
+    create_folders(folder).map_err(|error| refused(format!("cannot be created: {error}")))?;
     let occupied = occupy(folder).map_err(refused)?;
     check().map_err(refused)?;
     remove_scratch(folder);
@@ -268,12 +268,12 @@ impl GrowingFile {
         }
     }
 
-    /// Completes the file: it is on the disk before it gets its name, so that a loss of power leaves no empty one.
+    /// Completes the file. It and its name are on the disk then, so that a loss of power leaves no empty one.
     pub fn complete(mut self) -> Result<(), ExperimentError> {
-        let synchronized = OpenOptions::new().write(true).open(&self.scratch).and_then(|file| file.sync_all());
-        synchronized.map_err(|error| self.refused(&error))?;
+        // Without the lock, because it may take its time: what follows finds nothing left to write.
+        sync_content(&self.scratch).map_err(|error| self.refused(&error))?;
         let mut growing = growing();
-        let renamed = fs::rename(&self.scratch, &self.file).map_err(|error| self.refused(&error));
+        let renamed = put_in_place(&self.scratch, &self.file).map_err(|error| self.refused(&error));
         if renamed.is_ok() {
             growing.remove(&self.scratch);
             self.is_complete = true;
@@ -299,25 +299,9 @@ impl Drop for GrowingFile {
     }
 }
 
-/// A regular file of at most `most` bytes, if there is one: a pipe or a device could hold up the program or fill its
-/// memory.
+/// A regular file of at most `most` bytes, if there is one.
 pub(crate) fn read_file(file: &Path, most: u64) -> Result<Option<Vec<u8>>, String> {
-    let unreadable = |error: io::Error| format!("cannot be read: {error}");
-    let check = |metadata: &fs::Metadata| match metadata.len() {
-        _ if !metadata.is_file() => Err("is not a regular file".to_owned()),
-        length if length > most => Err(format!("has {length} bytes; allowed is {most} at most")),
-        _ => Ok(()),
-    };
-    match fs::metadata(file) {
-        // Before opening it, because opening a pipe would wait.
-        Ok(metadata) => check(&metadata)?,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(unreadable(error)),
-    }
-    let opened = File::open(file).map_err(unreadable)?;
-    check(&opened.metadata().map_err(unreadable)?)?;
-    // The file may grow meanwhile.
-    read(opened, most).map(Some).map_err(unreadable)
+    flowstart_files::read_if_any(file, most).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]

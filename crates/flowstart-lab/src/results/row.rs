@@ -475,6 +475,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+    use crate::study::scenario::LARGEST_ROW;
 
     #[test]
     fn a_metric_has_a_name_of_its_own_and_a_meaning_in_a_sentence() {
@@ -488,6 +489,13 @@ mod tests {
         }
         // A column keeps its place in all experiments.
         assert!(METRICS.is_sorted_by_key(|metric| metric.group));
+    }
+
+    #[test]
+    fn a_row_takes_no_more_memory_than_is_said_where_their_number_is_limited() {
+        // The cell's name repeats what the others say: 100 bytes for each of the seven texts, and 100 more for it.
+        let (row, texts) = (size_of::<Row>() as u64, 800);
+        assert!(row + texts <= LARGEST_ROW, "{row}");
     }
 
     #[test]

@@ -137,7 +137,7 @@ mod tests {
         let study = Study::new(Scenario::from_text(text).unwrap(), Path::new(".")).unwrap();
         let folder = std::env::temp_dir().join(format!("flowstart-stored-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&folder);
-        let mut sink = Folder::new(folder.clone(), false, Provenance::default(), &|_, _| None);
+        let mut sink = Folder::new(folder.clone(), false, Provenance::default(), &|_, _, _| None);
         perform(&study, &mut sink, None, 1, &()).unwrap();
         drop(sink);
         let manifest = Stored::read(&folder).unwrap().manifest;

@@ -50,6 +50,11 @@ pub fn at_launch(plan: &Plan, cell: &Cell) -> Vec<Finding> {
     path.handshake_rtt = Some(link.host_rtt());
     path.bytes_waiting = plan.sizes[cell.size].value.fixed_size();
     path.receive_window = Some(transport.profile.first_receive_window());
+    if let Some(element) = &link.advising {
+        let advice = Statement::Advised(element.rate);
+        sources.state(name::SCONE, advice, None, Some(advice), "");
+    }
+    let path = sources.knowledge_mut();
     if let Some(options) = &transport.stack
         && let Some(Hint { bandwidth: rate, technology }) = path.hint.take()
     {
@@ -94,6 +99,23 @@ mod tests {
         assert_eq!(used[2].len(), 1);
         assert_eq!(used[2][0].0, "path-store");
         assert_eq!(used[3], [("hint", 20_000_000)], "the client's hint comes before the others");
+    }
+
+    #[test]
+    fn advice_counts_where_it_caps_a_launch() {
+        let verdicts = |factor: &str| {
+            let text = format!(
+                "link = ['rate=40mbit,rtt=50ms,scone={factor}']\nsize = ['2MB']\nreps = 1\n\
+                 scheme = ['slow-start', 'blitzstart']"
+            );
+            let plan = Scenario::from_text(&text).unwrap().plan(Path::new(".")).unwrap();
+            let advice =
+                |cell: &Cell| at_launch(&plan, cell).into_iter().find(|one| one.source == name::SCONE).unwrap();
+            plan.cells().iter().map(advice).map(|one| (one.stated.unwrap().rate(), one.verdict)).collect::<Vec<_>>()
+        };
+        let half = Some(Rate::from_mbit(20));
+        assert_eq!(verdicts("0.5"), [(half, Verdict::Unused), (half, Verdict::Used)]);
+        assert_eq!(verdicts("2").into_iter().map(|(_, verdict)| verdict).collect::<Vec<_>>(), [Verdict::Unused; 2]);
     }
 
     #[test]

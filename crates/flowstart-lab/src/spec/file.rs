@@ -1,7 +1,6 @@
-//! Files that users name, read up to a length: a device or a pipe may have no end.
+//! Files that users name, read up to a length.
 
-use std::fs::File;
-use std::io::{Error, ErrorKind, Read};
+use std::io::{Error, Read};
 use std::path::Path;
 
 /// Longest scenario or recording, in bytes: a recording of more than 30 million packets.
@@ -11,9 +10,9 @@ const LONGEST: u64 = 1 << 28;
 ///
 /// # Errors
 ///
-/// When it cannot be read, or has more than 256 MiB.
+/// When it cannot be read, is no regular file, or has more than 256 MiB.
 pub(crate) fn bytes(file: &Path) -> Result<Vec<u8>, Error> {
-    stream(File::open(file)?)
+    Ok(flowstart_files::read(file, LONGEST)?)
 }
 
 /// All bytes of a stream.
@@ -22,28 +21,5 @@ pub(crate) fn bytes(file: &Path) -> Result<Vec<u8>, Error> {
 ///
 /// When it cannot be read, or has more than 256 MiB.
 pub(crate) fn stream(source: impl Read) -> Result<Vec<u8>, Error> {
-    read(source, LONGEST)
-}
-
-/// All bytes of what has at most so many.
-pub(crate) fn read(source: impl Read, longest: u64) -> Result<Vec<u8>, Error> {
-    let mut bytes = Vec::new();
-    source.take(longest + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > longest {
-        let problem = format!("it is longer than {longest} bytes, the most that is allowed");
-        return Err(Error::new(ErrorKind::FileTooLarge, problem));
-    }
-    Ok(bytes)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_has_no_end_is_refused_at_the_longest_length() {
-        assert_eq!(read(&b"1234"[..], 4).unwrap(), b"1234");
-        let error = read(std::io::repeat(0), 4).unwrap_err();
-        assert!(error.to_string().contains("longer than 4 bytes"), "{error}");
-    }
+    Ok(flowstart_files::read_stream(source, LONGEST)?)
 }

@@ -40,6 +40,11 @@ impl TransferSize {
             }
             Self::Pareto(sizes)
         } else {
+            let several: Vec<&str> = text.split(',').map(str::trim).filter(|part| !part.is_empty()).collect();
+            if text.contains(',') && several.iter().all(|part| part.parse::<Bytes>().is_ok()) {
+                let problem = format!("a comma separates keys, a space values; expected is {}", several.join(" "));
+                return Err(InputError::new(field, text, problem));
+            }
             let value: Bytes = text.parse().map_err(|error| {
                 InputError::new(field, text, format!("{error}; or a distribution, pareto:mean=100KB,shape=1.2"))
             })?;
@@ -155,6 +160,7 @@ mod tests {
     fn wrong_sizes_say_what_is_allowed() {
         let error = |text: &str| TransferSize::parse("--size", text).unwrap_err().to_string();
         assert!(error("0B").contains("1B to 1000GB"));
+        assert!(error("70KB,2MB").contains("expected is 70KB 2MB"));
         assert!(error("large").contains("pareto:mean="));
         assert!(error("pareto:mean=1MB,smallest=1KB").contains("one of them"));
         assert!(error("pareto:mean=20MB").contains("no distribution between 1 byte and 10MB"));

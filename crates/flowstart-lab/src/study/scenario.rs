@@ -27,8 +27,11 @@ use crate::study::world::World;
 
 /// Most repetitions of a cell.
 pub const MAX_REPS: u32 = 100_000;
-/// Most runs of an experiment.
-const MAX_RUNS: u64 = 10_000_000;
+/// Most rows of an experiment's results, one for each measured flow of a run. All of them are in memory when they are
+/// compared.
+const MAX_ROWS: u64 = 1_000_000;
+/// Bytes of memory that a row takes at most, with texts of the usual length.
+pub(crate) const LARGEST_ROW: u64 = 4_100;
 
 /// Longest mean time between two arrivals, in seconds.
 const LONGEST_MEAN_GAP_S: f64 = 1000.0;
@@ -357,8 +360,17 @@ impl Scenario {
         }
         let times = |runs: u64, axis: &Axis| runs.saturating_mul(axis.length(&plan) as u64);
         let runs = AXES.iter().fold(u64::from(plan.reps), times);
-        if runs > MAX_RUNS {
-            return Err(InputError::new("reps", self.reps.to_string(), format!("{runs} runs; allowed are {MAX_RUNS}")));
+        // `runs` has each arrival as often as the others.
+        let flows = plan.arrivals.iter().map(|arrival| u64::from(arrival.value.flows.unwrap_or(plan.flows))).sum();
+        let rows = (runs / (plan.arrivals.len() as u64).max(1)).saturating_mul(flows);
+        if rows > MAX_ROWS {
+            let (memory, flows) =
+                (Bytes::new(MAX_ROWS * LARGEST_ROW), if rows > runs { " of several flows" } else { "" });
+            let problem = format!(
+                "{runs} runs{flows} have {rows} rows of results; allowed are {MAX_ROWS}, which take some {memory} of \
+                 memory"
+            );
+            return Err(InputError::new("reps", self.reps.to_string(), problem));
         }
         Ok(plan)
     }
@@ -415,8 +427,8 @@ impl Scenario {
         }
     }
 
-    /// A note for users who chose no congestion avoidance for the measured flows while a competitor has a different
-    /// one. Their comparison is then not about the scheme alone.
+    /// A note for users who chose no congestion avoidance for measured flows while a competitor, or another of their
+    /// schemes, has a different one. Their comparison is then not about the scheme alone.
     pub fn unchosen_avoidance(&self, plan: &Plan) -> Option<String> {
         let differing = |(place, transport): (usize, &Transport)| {
             let own = transport.profile.avoidance.name();
@@ -440,9 +452,17 @@ impl Scenario {
                     others.push(avoidance.name());
                 }
             }
+            let mut named: Vec<&str> = Vec::new();
+            for other in plan.scheme_avoidances[place].iter().flatten().map(|other| other.value.name()) {
+                if other != own && !named.contains(&other) {
+                    named.push(other);
+                }
+            }
             let with = if plan.transports.len() > 1 { format!("with {} ", transport.text) } else { String::new() };
-            let statement = || format!("{with}{flows} {own}, the competitor {}", others.join(" or "));
-            (!others.is_empty()).then(statement)
+            let others = [("the competitor", others), ("other schemes", named)].into_iter();
+            let others = others.filter(|(_, avoidances)| !avoidances.is_empty());
+            let others: Vec<String> = others.map(|(who, which)| format!("{who} {}", which.join(" or "))).collect();
+            (!others.is_empty()).then(|| format!("{with}{flows} {own}, {}", others.join(", ")))
         };
         let statements: Vec<String> = plan.transports.iter().enumerate().filter_map(differing).collect();
         (self.avoidance.is_empty() && !statements.is_empty()).then(|| statements.join("; "))
@@ -494,7 +514,7 @@ mod tests {
         let all = note("\"slow-start\", \"blitzstart\"").unwrap();
         assert_eq!(all, "the measured flows use reno, the competitor cubic");
         let some = note("\"slow-start\", \"blitzstart:avoidance=cubic\"").unwrap();
-        assert_eq!(some, "the measured flows with slow-start use reno, the competitor cubic");
+        assert_eq!(some, "the measured flows with slow-start use reno, the competitor cubic, other schemes cubic");
     }
 
     #[test]
@@ -660,5 +680,26 @@ mod tests {
             ..Scenario::default()
         };
         assert_eq!(scenario.plan(Path::new(".")).unwrap_err().field, "reps");
+    }
+
+    #[test]
+    fn results_that_would_fill_the_memory_are_refused() {
+        let plan = |reps: u32, more: &str| {
+            let text = format!(
+                "link = [\"lte\"]\nsize = [\"1MB\"]\nscheme = [\"slow-start\", \"suss\"]\nreps = {reps}\n{more}"
+            );
+            Scenario::from_text(&text).unwrap().plan(Path::new("."))
+        };
+        // Two cells of 50,000 runs of 10 flows, or of 5 and 15, are a million rows.
+        for flows in ["flows = 10", "arrival = [\"every=1ms,flows=10\"]"] {
+            assert!(plan(50_000, flows).is_ok(), "{flows}");
+            let problem = plan(50_001, flows).unwrap_err().problem;
+            let told =
+                "100002 runs of several flows have 1000020 rows of results; allowed are 1000000, which take some 4.1GB";
+            assert!(problem.contains(told), "{problem}");
+        }
+        let two = "arrival = [\"every=1ms,flows=5\", \"every=2ms,flows=15\"]";
+        assert!(plan(25_000, two).is_ok());
+        assert!(plan(25_001, two).is_err());
     }
 }

@@ -26,8 +26,11 @@ pub fn describe(decision: &Decision) -> (report::TraceEventKind, String) {
             (Kind::Capped, format!("the hint of {hinted} is outside the bounds; {used} is used"))
         }
         Decision::AdviceCapped { advised, before, after } => {
-            let windows = format!("from {} to {} bytes", before.get(), after.get());
-            (Kind::Capped, format!("{advised} is advised: the window of the launch is capped {windows}"))
+            let capped = match after < before {
+                true => format!("the window of the launch is capped from {} to {} bytes", before.get(), after.get()),
+                false => "the rate of the launch is capped".to_owned(),
+            };
+            (Kind::Capped, format!("{advised} is advised: {capped}"))
         }
         Decision::PhaseEntered { phase, trigger } => (Kind::Other, format!("{phase} ({trigger})")),
         Decision::StartupExited { reason, cwnd, ssthresh } => {

@@ -170,6 +170,16 @@ impl HintPolicy {
         }
     }
 
+    /// Whether it uses no hint where [`Evidence::delivered`] is unknown.
+    pub const fn needs_history(&self) -> bool {
+        matches!(self, Self::Validate { .. } | Self::Cap(Caps { history: Some(_), .. }))
+    }
+
+    /// Whether it uses no hint where [`Evidence::link`] is unknown.
+    pub const fn needs_link(&self) -> bool {
+        matches!(self, Self::Cap(Caps { link: Some(_), .. }))
+    }
+
     /// Whether the open connections of a prefix share a total.
     const fn has_total(&self) -> bool {
         matches!(self, Self::Cap(Caps { prefix: Some(_), .. }))
@@ -407,6 +417,15 @@ mod tests {
         assert_eq!(verdict("cap:history=4", 60, Evidence::default()), (None, Reason::Exhausted(Cap::History)));
         assert_eq!(verdict("cap:link=0.5", 60, Evidence::default()), (None, Reason::Exhausted(Cap::Link)));
         assert_eq!(verdict("validate", 60, Evidence::default()), (None, Reason::NotConfirmed));
+        // The evidence without which a policy uses nothing is the evidence that it says it needs.
+        let (link, delivered) = (Some(Rate::from_mbit(1000)), Some(Rate::from_mbit(1000)));
+        for text in ["accept", "ignore", "cap:rate=50mbit", "cap:history=4", "cap:link=0.5", "validate"] {
+            let uses = |evidence| verdict(text, 60, evidence).0.is_some();
+            let policy = policy(text);
+            let all = uses(Evidence { link, delivered, in_use: Rate::ZERO });
+            assert_eq!(policy.needs_history(), all && !uses(Evidence { link, ..Evidence::default() }), "{text}");
+            assert_eq!(policy.needs_link(), all && !uses(Evidence { delivered, ..Evidence::default() }), "{text}");
+        }
     }
 
     #[test]

@@ -92,7 +92,8 @@ fn config() -> Value {
         "axis": {
             "labelFontSize": 11, "titleFontSize": 11.5, "titleFontWeight": "normal", "titleColor": "#222",
             "labelColor": "#222",
-            "gridColor": "#ececec", "domainColor": "#777", "tickColor": "#777", "titlePadding": 6, "labelOverlap": true
+            "gridColor": "#ececec", "domainColor": "#777", "tickColor": "#777", "titlePadding": 6, "labelOverlap": true,
+            "labelSeparation": 4
         },
         "legend": {"labelFontSize": 11, "titleFontSize": 11, "titleFontWeight": "normal", "symbolStrokeWidth": 2,
             "labelLimit": 260},

@@ -7,8 +7,9 @@ use super::document::{Chart, document};
 use super::legend::{LegendItem, item, mark_item};
 use super::style::NEUTRAL;
 use super::table::{Table, named};
+use super::ticks::{digits_of, padded, ticks};
 use crate::baseline::{Baselines, Comparison, compared, differing, schemes_vary};
-use crate::group::{Axis, Names, shortened};
+use crate::group::{Axis, Names, shortened, shortened_apart};
 use crate::number::{Format, finite, interval};
 use crate::pareto::harm;
 use crate::time::time_words;
@@ -17,16 +18,20 @@ use crate::{Cell, Verdict};
 use serde_json::{Value, json};
 
 /// Columns of the table: row, place of the verdict, speed-up and its ends, three costs and the baseline's, whether a
-/// setting begins here.
-const COLUMNS: &[&str] = &["r", "v", "x", "low", "high", "c0", "c1", "c2", "b0", "b1", "b2", "first"];
+/// setting begins here, whether the interval goes on below and above what is drawn.
+const COLUMNS: &[&str] = &["r", "v", "x", "low", "high", "c0", "c1", "c2", "b0", "b1", "b2", "first", "below", "above"];
 /// Width of a column of costs.
 const COST: f64 = 92.0;
 /// Gap between columns.
 const GAP: f64 = 10.0;
 /// Rows up to which each has room for its costs on a phone.
 const FEW: usize = 24;
-/// Longest text of a row's name.
-const LONGEST: usize = 44;
+/// Characters of a name and its setting that fit a line of a phone beside a number.
+const LINE: usize = 42;
+/// Widest column of text.
+const WIDEST: f64 = 260.0;
+/// Widths of a letter in the columns of settings, which are bold, of names and of speed-ups, of the letters' size.
+const LETTERS: [f64; 3] = [0.72, 0.57, 0.57];
 
 /// A comparison.
 struct Row<'a> {
@@ -141,7 +146,9 @@ fn plot(cells: &[Cell], reference: Option<&str>) -> Option<Chart> {
     for (r, row) in rows.iter().enumerate() {
         let x = row.cell.speedup.mean.unwrap_or(1.0);
         // An interval that says nothing must not press all others together.
-        let [low, high] = interval(row.cell.speedup).unwrap_or([x, x]).map(|end| end.clamp(ends[0], ends[1]));
+        let whole = interval(row.cell.speedup).unwrap_or([x, x]);
+        let [low, high] = whole.map(|end| end.clamp(ends[0], ends[1]));
+        let [below, above] = [whole[0] < low, whole[1] > high].map(|is_cut| f64::from(u8::from(is_cut)));
         (lowest, highest) = (lowest.min(low), highest.max(high));
         let cost = |k: usize, cell: Option<&Cell>| cell.and_then(all_costs[k].of).unwrap_or(-1.0);
         let begins = r == 0 || rows[r - 1].setting != row.setting;
@@ -151,10 +158,13 @@ fn plot(cells: &[Cell], reference: Option<&str>) -> Option<Chart> {
             dearest[k] = dearest[k].max(c[k]).max(b[k]);
         }
         let begins = f64::from(u8::from(begins));
-        table.push(&[r as f64, place, x, low, high, c[0], c[1], c[2], b[0], b[1], b[2], begins]);
+        table.push(&[r as f64, place, x, low, high, c[0], c[1], c[2], b[0], b[1], b[2], begins, below, above]);
     }
-    let names: Vec<String> = rows.iter().map(|row| shortened(&row.name, LONGEST)).collect();
-    let settings: Vec<String> = rows.iter().map(|row| shortened(&row.setting, LONGEST)).collect();
+    let fitted = |text: for<'b> fn(&'b Row<'_>) -> &'b String| {
+        let texts: Vec<String> = rows.iter().map(|row| text(row).clone()).collect();
+        shortened_apart(&texts, fitting(rows.len()))
+    };
+    let [settings, names] = [fitted(|row| &row.setting), fitted(|row| &row.name)];
     let numbers: Vec<String> = rows.iter().map(numbers).collect();
     let words: Vec<&str> = LOOKS.iter().map(|look| look.words).collect();
     let mut transform = vec![
@@ -170,7 +180,7 @@ fn plot(cells: &[Cell], reference: Option<&str>) -> Option<Chart> {
         transform.extend([named(&texts, "r", &format!("t{k}")), named(&theirs, "r", &format!("u{k}"))]);
     }
     let baselines = Baselines::of(&rows.iter().map(|row| (row.cell, row.baseline)).collect::<Vec<_>>());
-    let one = baselines.one().map_or_else(|| "the baseline".to_owned(), |one| shortened(one, LONGEST));
+    let one = baselines.one().map_or_else(|| "the baseline".to_owned(), |one| shortened(one, fitting(rows.len())));
     let baseline = reference.map_or(one, str::to_owned);
     let drawing = Drawing {
         count: rows.len(),
@@ -234,44 +244,22 @@ fn longest(texts: &[String]) -> usize {
     texts.iter().map(|text| text.chars().count()).max().unwrap_or(0)
 }
 
-/// A domain with some room at both ends.
-fn padded(lowest: f64, highest: f64) -> [f64; 2] {
-    let room = (highest / lowest).powf(0.05).max(1.01);
-    [lowest / room, highest * room]
+/// Height of a row where there are so many, and the size of its letters.
+fn row_of(count: usize) -> (f64, f64) {
+    match count {
+        0..=6 => (30.0, 13.0),
+        7..=12 => (25.0, 12.5),
+        13..=24 => (19.0, 12.0),
+        25..=40 => (13.0, 10.5),
+        // So many fit the first screen.
+        41..=60 => (9.7, 9.2),
+        _ => (13.0, 10.5),
+    }
 }
 
-/// Round values in a domain around 1, about `count` of them.
-fn ticks([low, high]: [f64; 2], count: f64) -> Vec<f64> {
-    if high / low > 3.0 {
-        let all =
-            [0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 7.0, 10.0, 20.0, 50.0, 100.0, 200.0];
-        let inside = || all.into_iter().filter(|tick| (low..=high).contains(tick));
-        // Half of them where there are many.
-        let few: Vec<f64> = inside().collect();
-        return if (few.len() as f64) <= count + 2.0 {
-            few
-        } else {
-            inside().filter(|tick| ![0.3, 0.7, 1.5, 3.0, 7.0].contains(tick)).collect()
-        };
-    }
-    let rough = (high - low) / count;
-    let decade = 10_f64.powf(rough.log10().floor());
-    let step = [1.0, 2.0, 5.0, 10.0].into_iter().map(|one| one * decade).find(|step| *step >= rough).unwrap_or(rough);
-    let first = ((low - 1.0) / step).ceil() as i64;
-    let last = ((high - 1.0) / step).floor() as i64;
-    (first..=last).map(|k| 1.0 + k as f64 * step).collect()
-}
-
-/// The format of ticks: as many decimals as their step has, so that no two read the same. Far apart they have as many
-/// digits as each needs.
-fn digits_of(ticks: &[f64]) -> String {
-    let steps = || ticks.windows(2).map(|pair| pair[1] - pair[0]);
-    let (step, longest) = (steps().fold(f64::INFINITY, f64::min), steps().fold(0.0, f64::max));
-    if !step.is_finite() || step >= 0.0999 || longest > step * 1.5 {
-        return ".3~g".to_owned();
-    }
-    // A step of 1, 2 or 5 of its decade.
-    format!(".{}f", (-step.log10() - 1e-9).ceil() as usize)
+/// Characters that fit the widest column of text. Few texts are of wide letters only.
+fn fitting(count: usize) -> usize {
+    (WIDEST / (0.58 * row_of(count).1)) as usize
 }
 
 /// How the rows are drawn.
@@ -292,12 +280,7 @@ struct Drawing {
 impl Drawing {
     /// Height of a row, and the size of its letters.
     fn row(&self) -> (f64, f64) {
-        match self.count {
-            0..=6 => (30.0, 13.0),
-            7..=12 => (25.0, 12.5),
-            13..=24 => (19.0, 12.0),
-            _ => (13.0, 10.5),
-        }
+        row_of(self.count)
     }
 
     fn height(&self) -> f64 {
@@ -306,9 +289,7 @@ impl Drawing {
 
     /// Widths of the columns of text: settings, names, speed-ups.
     fn columns(&self) -> [f64; 3] {
-        // Settings are bold.
-        let letters = [0.66, 0.57, 0.57];
-        [0, 1, 2].map(|k| (self.widths[k] as f64 * letters[k] * self.row().1 + 6.0).clamp(30.0, 260.0))
+        [0, 1, 2].map(|k| (self.widths[k] as f64 * LETTERS[k] * self.row().1 + 6.0).clamp(30.0, WIDEST + 6.0))
     }
 
     /// The plot's place among the columns.
@@ -398,11 +379,20 @@ impl Drawing {
                     {"calculate": format!("datum.r + {}", up + half), "as": "to"}],
                 "mark": rule, "encoding": {"x": at, "y": self.y("from"), "y2": {"field": "to"}}}),
         };
+        // An interval that goes on beyond what is drawn ends in an arrow.
+        let arrow = |cut: &str, end: &str, angle: i32| {
+            json!({"transform": [middle.clone(), {"filter": format!("datum.{cut} == 1")}],
+                "mark": {"type": "point", "shape": "triangle", "filled": true, "opacity": 1, "size": size,
+                    "angle": angle},
+                "encoding": {"x": self.x(end, ticks), "y": self.y("m"), "color": colour}})
+        };
         vec![
             line,
             json!({"transform": [middle, {"filter": "datum.low < datum.high"}],
                 "mark": {"type": "rule", "strokeWidth": 2, "clip": true},
                 "encoding": {"x": self.x("low", ticks), "x2": {"field": "high"}, "y": self.y("m"), "color": colour}}),
+            arrow("below", "low", -90),
+            arrow("above", "high", 90),
             json!({"transform": [middle],
                 "mark": {"type": "point", "filled": true, "opacity": 1, "size": size},
                 "encoding": {"x": self.x("x", ticks), "y": self.y("m"), "color": colour,
@@ -458,8 +448,16 @@ impl Drawing {
     /// Rows of two lines: the name, and the interval below it. Where rows are few, the costs are between them.
     fn narrow(&self) -> Value {
         let is_short = self.count > FEW;
-        let height = if is_short { 34.0 } else { 66.0 };
-        let name = if self.has_settings { "datum.setting + ': ' + datum.name" } else { "datum.name" };
+        // Name and setting share a line where both fit.
+        let has_two = self.has_settings && self.widths[0] + self.widths[1] > LINE;
+        let height = match (is_short, has_two) {
+            (true, false) => 34.0,
+            (true, true) => 48.0,
+            (false, _) => 66.0,
+        };
+        // What does not fit is cut at the end, so what is compared comes first.
+        let behind = if self.has_settings { " + ' · ' + datum.setting" } else { "" };
+        let name = format!("datum.name{behind}");
         let text = |up: f64, field: &str, expression: &str, bold: bool, limit: u32| {
             let y = format!("y{field}");
             json!({"transform": [{"calculate": format!("datum.r + {up}"), "as": y},
@@ -469,35 +467,23 @@ impl Drawing {
                 "encoding": {"y": self.y(&y), "x": {"value": 2}, "text": {"field": field}}})
         };
         let mut layers = vec![self.stripe()];
-        if is_short {
+        if is_short && has_two {
+            layers.extend(self.marks(0.3, 5.0, 60.0, Some(0.16)));
+            layers.push(text(-0.32, "line1", "split(datum.numbers, ' (')[0] + '  ' + datum.name", false, 340));
+            layers.push(text(-0.06, "line2", "datum.setting", false, 340));
+        } else if is_short {
             layers.extend(self.marks(0.24, 5.0, 60.0, Some(0.22)));
-            layers.push(text(-0.22, "line1", &format!("{name} + '  ' + split(datum.numbers, ' (')[0]"), false, 340));
+            layers.push(text(-0.22, "line1", &format!("split(datum.numbers, ' (')[0] + '  ' + {name}"), false, 340));
         } else {
             let costs: Vec<String> =
                 self.costs.iter().map(|&k| format!("'{} ' + datum.t{k}", self.all_costs[k].title)).collect();
             layers.extend(self.marks(0.34, 5.0, 70.0, Some(0.13)));
-            layers.push(text(-0.36, "line1", name, true, 340));
+            layers.push(text(-0.36, "line1", &name, true, 340));
             layers.push(text(-0.12, "line2", "'speed-up ' + datum.numbers", false, 340));
             if !costs.is_empty() {
                 layers.push(text(0.11, "line3", &costs.join(" + ', ' + "), false, 340));
             }
         }
         json!({"height": height * self.count as f64, "layer": layers})
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ticks_have_the_digits_of_their_step() {
-        let format = |domain| digits_of(&ticks(domain, 7.0));
-        // Steps of 0.002, of 0.01 and 0.05, and ticks that are far apart.
-        assert_eq!(format([0.994, 1.007]), ".3f");
-        assert_eq!(format([0.97, 1.03]), ".2f");
-        assert_eq!(format([0.9, 1.2]), ".2f");
-        assert_eq!((format([0.5, 1.5]), format([0.3, 20.0])), (".3~g".to_owned(), ".3~g".to_owned()));
-        assert_eq!(digits_of(&[1.0]), ".3~g");
     }
 }

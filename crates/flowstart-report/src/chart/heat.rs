@@ -66,8 +66,10 @@ pub(crate) fn heat(cells: &[Cell], links: &[Link]) -> Option<Chart> {
             let Some(mean) = finite(cell.speedup.mean) else { continue };
             let text = Format::Factor.show(Some(mean)).replace('×', "");
             let place = [texts.len() as f64, x.places[k] as f64, y.places[k] as f64];
-            table.push(&[place[0], place[1], place[2], mean.log2(), mean]);
-            texts.push(match verdict(cell).map(look_of) {
+            let look = verdict(cell).map(look_of);
+            let is_sure = look.is_none_or(|look| look.class != "unclear");
+            table.push(&[place[0], place[1], place[2], if is_sure { mean.log2() } else { 0.0 }, mean]);
+            texts.push(match look {
                 Some(look) => {
                     used[look.place] = true;
                     format!("{} {text}", look.glyph)
@@ -85,7 +87,7 @@ pub(crate) fn heat(cells: &[Cell], links: &[Link]) -> Option<Chart> {
     if panels.is_empty() {
         return None;
     }
-    let mut sentence = "Blue is faster than the baseline, orange slower.".to_owned();
+    let mut sentence = "Blue is faster than the baseline, orange slower, grey neither for certain.".to_owned();
     let used: Vec<_> = LOOKS.iter().filter(|look| used[look.place]).collect();
     let marks: Vec<String> = used.iter().map(|look| format!("{} {}", look.glyph, look.words)).collect();
     if !marks.is_empty() {

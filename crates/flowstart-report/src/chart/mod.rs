@@ -58,6 +58,7 @@ mod sizes;
 mod startups;
 mod style;
 mod table;
+mod ticks;
 mod variables;
 mod waterfall;
 

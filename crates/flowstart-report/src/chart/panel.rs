@@ -76,8 +76,10 @@ pub(super) fn exit_rule(
 ) -> Vec<Value> {
     let Some(end) = finite(report.exit_ms).map(|ms| ms / 1000.0) else { return Vec::new() };
     let opacity = signal.map_or(json!(1), |signal| json!({"expr": format!("{signal} ? 1 : 0")}));
-    let who = if signal.is_some() { format!("{}: startup ended", report.scheme) } else { "startup ended".to_owned() };
-    let why = report.exit_reason.as_ref().map_or(String::new(), |reason| format!(": {reason}"));
+    let who = if signal.is_some() { format!("{}: ", report.scheme) } else { String::new() };
+    // The reason first: what does not fit is cut at the end.
+    let why =
+        report.exit_reason.as_ref().map_or_else(|| "startup ended".to_owned(), |one| format!("{one} ended startup"));
     let data = json!({"values": [{"t": end, "why": format!("{who}{why}")}]});
     let time = time_axis(None, Some(domain));
     let mut layers = vec![json!({"data": data, "mark": {"type": "rule", "color": colour, "strokeWidth": 1.6,

@@ -53,8 +53,6 @@ pub struct Cell {
     pub speedup: Estimate,
     /// What the comparison with the baseline shows. `None` for the baseline itself.
     pub verdict: Option<Verdict>,
-    /// Whether the mean FCT differs from the baseline's by less than one RTT.
-    pub within_one_rtt: Option<bool>,
     /// The longest time that a packet of a run waited at the bottleneck.
     pub max_queue_delay_ms: Estimate,
     /// Packets dropped by queues and loss models, minus the baseline's. `None` for the baseline itself.
@@ -87,6 +85,13 @@ pub struct Cell {
     /// Points of curves against something that the experiment varies. Cells that have any are not shown as
     /// distributions.
     pub curves: Vec<CurvePoint>,
+}
+
+impl Cell {
+    /// Whether its scheme names a congestion avoidance of its own, as in `slow-start:avoidance=reno`.
+    pub(crate) fn names_its_avoidance(&self) -> bool {
+        self.scheme.contains("avoidance=")
+    }
 }
 
 /// What the time of a cell is.

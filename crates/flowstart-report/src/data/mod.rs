@@ -39,4 +39,4 @@ pub use published::{Check, PublishedCell, PublishedTable};
 pub use report::Report;
 pub use run::{ExampleRun, RunFlow};
 pub use trace::{OverlayReport, TraceEvent, TraceEventKind, TraceReport, TraceVariable};
-pub use verdict::{Certainty, Kind, Verdict};
+pub use verdict::{Certainty, Kind, Verdict, WASTE};

@@ -1,6 +1,6 @@
 //! A publication has these numbers, and we have these.
 
-use super::Estimate;
+use super::{Estimate, Verdict};
 use serde::{Deserialize, Serialize};
 
 /// Our results beside those of a publication that varied a bandwidth estimate over links and sizes.
@@ -39,12 +39,8 @@ pub struct PublishedCell {
     pub ours_loss_delta: Estimate,
     /// The published extra losses in packets.
     pub published_loss_delta: Option<f64>,
-    /// Whether our difference in FCT is significant.
-    pub significant: Option<bool>,
-    /// Whether our difference in losses is significant. `None` decides by whether its interval excludes 0.
-    pub loss_significant: Option<bool>,
-    /// Whether our mean FCT differs from the baseline's by less than one RTT.
-    pub within_one_rtt: Option<bool>,
+    /// What our comparison shows.
+    pub verdict: Option<Verdict>,
 }
 
 /// A claim of a publication and what we found.

@@ -2,6 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+/// Payload sent again beyond the baseline's, over the payload, from which on a gain is [waste](Kind::FasterByWaste).
+pub const WASTE: f64 = 0.15;
+
 /// What a comparison of a cell with its baseline shows, and how sure that is. Everything that a reader sees follows
 /// from it: the sentence, the mark in the table and the mark in the chart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -99,7 +99,7 @@ fn row(change: &Change, names: &Names) -> Row {
         pairs: change.pairs,
         before: Number::new(Format::Plain, change.before.fct_ms),
         after: Number::new(Format::Plain, change.after.fct_ms),
-        ratio: Number::new(Format::Factor, change.fct_ratio).marked(verdict_mark(&compared)),
+        ratio: Number::new(Format::Factor, change.fct_ratio).marked(verdict_mark(compared.speedup, compared.verdict)),
         speedup: both(Format::Factor, |cell| cell.speedup),
         inflation: both(Format::Percent, |cell| cell.inflation),
         inflation_delta: Number::new(Format::Percent, change.inflation_delta),

@@ -1,6 +1,6 @@
 //! The section on a publication has its numbers beside ours.
 
-use super::mark::{Number, loss_mark, speedup_mark};
+use super::mark::{Mark, Number, verdict_mark, verdict_marks};
 use super::text::paragraphs;
 use crate::chart::{self, Chart};
 use crate::group::distinct;
@@ -19,6 +19,7 @@ pub(super) struct Published {
     /// Sizes of a link, at most: how many columns belong together.
     together: usize,
     rows: Vec<PublishedRow>,
+    marks: Vec<Mark>,
     chart: Option<Chart>,
     checks: Vec<CheckRow>,
     /// "17 of 20", or empty.
@@ -93,6 +94,7 @@ pub(super) fn published(table: &PublishedTable) -> Result<Published, RenderError
         labels: columns.iter().flat_map(|c| c.sizes.iter().map(|size| format!("{}, {size}", c.name))).collect(),
         together: columns.iter().map(|c| c.sizes.len()).max().unwrap_or(1),
         rows: estimates.iter().map(row).collect(),
+        marks: verdict_marks(),
         chart: chart::published(&table.cells, &links).map(Chart::embedded).transpose()?,
         checks: table.checks.iter().map(check_row).collect(),
         passed: if judged.is_empty() {
@@ -112,18 +114,13 @@ fn published_entry(cell: &PublishedCell) -> PublishedEntry {
     let loss_off =
         finite(cell.ours_loss_delta.mean).zip(finite(cell.published_loss_delta)).map(|(a, b)| (a - b).round());
     PublishedEntry {
-        speedup: Number::new(Format::Factor, cell.ours_speedup).marked(speedup_mark(
-            cell.ours_speedup,
-            cell.significant,
-            cell.within_one_rtt,
-        )),
+        speedup: Number::new(Format::Factor, cell.ours_speedup).marked(verdict_mark(cell.ours_speedup, cell.verdict)),
         fct_delta: milliseconds(cell.ours_fct_delta_ms),
         // As published, without decimals that were not.
         published_speedup: theirs.map_or_else(|| UNDEFINED.to_owned(), |v| format!("×{}", (v * 100.0).round() / 100.0)),
         published_fct_delta: milliseconds(cell.published_fct_delta_ms),
         speedup_off: off.map_or_else(String::new, |v| format!("{}\u{202f}%", Format::Signed.show(Some(v.round())))),
-        loss: Number::new(Format::Signed, cell.ours_loss_delta)
-            .marked(loss_mark(cell.ours_loss_delta, cell.loss_significant)),
+        loss: Number::new(Format::Signed, cell.ours_loss_delta),
         published_loss: Format::Signed.show(cell.published_loss_delta),
         loss_off: loss_off.map_or_else(String::new, |v| Format::Signed.show(Some(v))),
     }

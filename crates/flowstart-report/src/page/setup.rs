@@ -57,12 +57,18 @@ pub(super) struct Changing {
 /// What changes from cell to cell, and in the comparisons.
 pub(super) fn changing(cells: &[Cell], names: &Names) -> Changing {
     let mut all = names.varied();
-    // Where the transport or the scheme brings an avoidance, it says so.
+    // Where the transport brings an avoidance, it says so. A scheme does only if it names one.
+    let is_named = cells.iter().any(Cell::names_its_avoidance);
     if all.contains(&Axis::Transport) || all.contains(&Axis::Scheme) {
         all.retain(|axis| *axis != Axis::Avoidance);
     }
+    let differing = |cell: &Cell, baseline: &Cell| {
+        let own = is_named && cell.avoidance != baseline.avoidance;
+        differing(cell, baseline).into_iter().chain(own.then_some(Axis::Avoidance)).collect::<Vec<_>>()
+    };
     let compared: Vec<Vec<Axis>> =
         compared(cells).into_iter().filter_map(|(cell, baseline)| Some(differing(cell, baseline?))).collect();
+    all.extend(compared.iter().any(|axes| axes.contains(&Axis::Avoidance)).then_some(Axis::Avoidance));
     let in_comparisons = all.iter().copied().filter(|axis| compared.iter().any(|axes| axes.contains(axis)));
     Changing {
         compared: in_comparisons.map(name).collect(),

@@ -1,11 +1,11 @@
 //! The table of cells has a row for each cell, and a column for what cells differ in.
 
-use super::mark::{Mark, Number, loss_mark, verdict_mark, verdict_marks};
+use super::mark::{Mark, Number, verdict_mark, verdict_marks};
 use crate::baseline::{Baselines, compared};
 use crate::command::replay;
 use crate::group::{Axis, Names, arrival, distinct};
 use crate::number::{Format, UNDEFINED, finite};
-use crate::{Cell, Report, Time};
+use crate::{Cell, Report, Time, WASTE};
 use serde::Serialize;
 
 /// The table, and which of its columns are shown.
@@ -40,6 +40,8 @@ pub(super) struct Table {
     has_runs: bool,
     /// Times that are no completion times: names and meanings.
     times: Vec<(&'static str, &'static str)>,
+    /// Payload sent twice beyond the baseline's, from which on a gain is waste.
+    waste_percent: f64,
     baseline: Option<String>,
     failed: u32,
 }
@@ -83,7 +85,7 @@ pub(super) fn table(report: &Report, names: &Names) -> Table {
     let varied = names.varied();
     let varies = |axis: Axis| varied.contains(&axis);
     // A scheme's own congestion avoidance is in its name.
-    let is_own = |axis: &Axis| *axis == Axis::Avoidance && cells.iter().any(|cell| cell.scheme.contains("avoidance="));
+    let is_own = |axis: &Axis| *axis == Axis::Avoidance && cells.iter().any(Cell::names_its_avoidance);
     let is_common =
         |axis: &Axis| !varies(*axis) && !is_own(axis) && cells.iter().any(|cell| !axis.value(cell).is_empty());
     let common = COMMON.into_iter().filter(is_common);
@@ -109,7 +111,8 @@ pub(super) fn table(report: &Report, names: &Names) -> Table {
         has_n: counts.len() > 1,
         has_aqm: varies(Axis::Aqm),
         has_competitor: varies(Axis::Competitor),
-        has_avoidance: varies(Axis::Avoidance),
+        has_avoidance: varies(Axis::Avoidance)
+            || is_own(&Axis::Avoidance) && !cells.iter().all(Cell::names_its_avoidance),
         has_transport: varies(Axis::Transport),
         has_arrival: varies(Axis::Arrival),
         has_lost: some(|cell| finite(cell.lost.mean)),
@@ -121,6 +124,7 @@ pub(super) fn table(report: &Report, names: &Names) -> Table {
         has_late,
         has_runs: some(|cell| finite(cell.fct_ms.mean)),
         times: times(cells),
+        waste_percent: WASTE * 100.0,
         baseline: cells.iter().find(|c| c.is_baseline).map(|c| c.scheme.clone()),
         failed: cells.iter().map(|c| c.failed).sum(),
     }
@@ -166,10 +170,10 @@ fn table_row(cell: &Cell, over: Option<String>, directory: &str) -> TableRow {
         failed: cell.failed,
         fct,
         queue: Number::new(Format::Plain, cell.max_queue_delay_ms),
-        speedup: Number::new(Format::Factor, cell.speedup).marked(verdict_mark(cell)),
+        speedup: Number::new(Format::Factor, cell.speedup).marked(verdict_mark(cell.speedup, cell.verdict)),
         over,
         lost: Number::new(Format::Percent, cell.lost),
-        dropped: Number::new(Format::Signed, cell.dropped_delta).marked(loss_mark(cell.dropped_delta, None)),
+        dropped: Number::new(Format::Signed, cell.dropped_delta),
         inflation: Number::new(Format::Percent, cell.inflation),
         share: Number::new(Format::Fraction, cell.share),
         harm: Number::new(Format::Plain, cell.goodput_lost_mbit),

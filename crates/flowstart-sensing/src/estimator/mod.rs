@@ -9,10 +9,8 @@
 //! | with Wi-Fi on Linux | [`wifi`] |
 //! | with LTE, if the modem reports its configuration | [`lte`] |
 //!
-//! [`flowstart_core::quantize`] turns an estimate into a hint that does not identify its sender. [`burst`] says what
-//! the access technology of a hint means for pacing.
+//! [`flowstart_core::quantize`] turns an estimate into a hint that does not identify its sender.
 
-pub mod burst;
 pub mod gateway;
 pub mod highest_rate;
 pub mod lte;

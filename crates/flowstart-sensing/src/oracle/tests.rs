@@ -13,7 +13,7 @@ use super::*;
 use crate::PATIENCE;
 use crate::path_store::memory::MemoryStore;
 use crate::path_store::tests::{prefix, seen};
-use crate::path_store::{Observation, PathStore, Prefixes, Retention, StoreError};
+use crate::path_store::{Forgotten, Observation, PathStore, Prefixes, Retention, StoreError};
 
 /// A service that runs until it is dropped.
 struct Running {
@@ -169,7 +169,7 @@ impl PathStore for Broken {
     fn put(&self, _: Prefix, _: Observation) -> Result<(), StoreError> {
         Err(StoreError::Poisoned)
     }
-    fn expire(&self, _: UnixTime) -> Result<u64, StoreError> {
+    fn expire(&self, _: UnixTime) -> Result<Forgotten, StoreError> {
         Err(StoreError::Poisoned)
     }
 }
@@ -208,7 +208,7 @@ fn questions_that_were_asked_before_the_shutdown_are_answered() {
         fn put(&self, prefix: Prefix, observation: Observation) -> Result<(), StoreError> {
             self.store.put(prefix, observation)
         }
-        fn expire(&self, now: UnixTime) -> Result<u64, StoreError> {
+        fn expire(&self, now: UnixTime) -> Result<Forgotten, StoreError> {
             self.store.expire(now)
         }
     }

@@ -25,7 +25,7 @@ use redb::{
 };
 
 use super::record::{self, DecodeError};
-use super::{Observation, PathRecord, PathStore, Prefix, Retention, StoreError, UnixTime};
+use super::{Forgotten, Observation, PathRecord, PathStore, Prefix, Retention, StoreError, UnixTime};
 
 /// Records by prefix.
 const RECORDS: TableDefinition<'static, &str, &[u8]> = TableDefinition::new("flowstart-paths");
@@ -337,10 +337,10 @@ impl PathStore for EmbeddedStore {
         })
     }
 
-    fn expire(&self, now: UnixTime) -> Result<u64, StoreError> {
+    fn expire(&self, now: UnixTime) -> Result<Forgotten, StoreError> {
         self.with(|database| {
             let writing = database.begin_write().map_err(refused)?;
-            let mut forgotten = 0;
+            let mut forgotten = Forgotten::default();
             {
                 let mut records = writing.open_table(RECORDS).map_err(refused)?;
                 let mut shrunk = Vec::new();
@@ -351,12 +351,12 @@ impl PathStore for EmbeddedStore {
                         if fewer && kept {
                             shrunk.push((key.to_owned(), record::encode(&record)));
                         }
-                        forgotten += u64::from(!kept);
+                        forgotten.expired += u64::from(!kept);
                         kept
                     }
                     Err(DecodeError::Version(_)) => true,
                     Err(_) => {
-                        forgotten += 1;
+                        forgotten.unreadable += 1;
                         false
                     }
                 };
@@ -364,7 +364,7 @@ impl PathStore for EmbeddedStore {
                 for (key, bytes) in shrunk {
                     records.insert(key.as_str(), bytes.as_slice()).map_err(refused)?;
                 }
-                forgotten += make_room(&mut records, &self.retention)?;
+                forgotten.expired += make_room(&mut records, &self.retention)?;
             }
             writing.commit().map_err(refused)?;
             Ok(forgotten)
@@ -449,8 +449,8 @@ mod tests {
         let now = UnixTime::from_secs(1010);
         let (store, _) = open_or_none(&path, Retention { prefixes: 4, ..Retention::default() });
         let store = store.unwrap();
-        // The damaged one goes as expired, seven as too many; the one of a later version is not touched, and counts.
-        assert_eq!(store.expire(now).unwrap(), 8);
+        // The damaged one goes, and seven as too many; the one of a later version is not touched, and counts.
+        assert_eq!(store.expire(now).unwrap(), Forgotten { expired: 7, unreadable: 1 });
         let known = |third| store.get(prefix(&format!("192.0.{third}.0/24")), now).is_ok_and(|known| known.is_some());
         assert_eq!((0..10).filter(|third| known(*third)).collect::<Vec<_>>(), [7, 8, 9]);
         assert!(matches!(store.get(prefix("192.0.99.0/24"), now), Err(StoreError::Record { .. })));

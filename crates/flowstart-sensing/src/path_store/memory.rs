@@ -11,7 +11,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard};
 
-use super::{Observation, PathRecord, PathStore, Prefix, Retention, StoreError, UnixTime};
+use super::{Forgotten, Observation, PathRecord, PathStore, Prefix, Retention, StoreError, UnixTime};
 
 /// A store that is lost with its process.
 #[derive(Debug)]
@@ -48,14 +48,14 @@ impl PathStore for MemoryStore {
         Ok(())
     }
 
-    fn expire(&self, now: UnixTime) -> Result<u64, StoreError> {
+    fn expire(&self, now: UnixTime) -> Result<Forgotten, StoreError> {
         let mut records = self.records()?;
         let before = records.len();
         records.retain(|_, record| {
             record.forget(now, &self.retention);
             !record.observations.is_empty()
         });
-        Ok((before - records.len()) as u64)
+        Ok(Forgotten { expired: (before - records.len()) as u64, unreadable: 0 })
     }
 }
 

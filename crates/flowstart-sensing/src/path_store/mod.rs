@@ -1,16 +1,14 @@
 //! Knowledge of earlier connections, saved per destination prefix, so the next connection need not learn it again.
 //!
 //! Reference: RFC 9040, section 6 (temporal sharing of TCP control blocks); draft-ietf-tsvwg-careful-resume, section 3
-//! (Observe); Flores et al., "Riptide: Jump-Starting Back-Office Connections in Cloud Systems", ICDCS 2016 (dynamic
-//! initial windows). When a connection ends or has grown, its host puts an [`Observation`] into a [`PathStore`] under
+//! (Observe). When a connection ends or has grown, its host puts an [`Observation`] into a [`PathStore`] under
 //! the [`Prefix`] of its peer. Before the next connection to that prefix sends, the host gets the [`PathRecord`] and
-//! turns it into a [`SavedPath`] ([`PathRecord::saved_path`]) or into an initial window ([`InitialWindow::window`]).
+//! turns it into a [`SavedPath`] ([`PathRecord::saved_path`]).
 //!
 //! Differences from the references: RFC 9040 keeps one value per parameter and merges into it; a record keeps the
 //! latest observations and merges them when they are read, so one store serves schemes that merge differently. RFC 9040
 //! shares by host, this module by prefix. Careful Resume keeps one set per remote endpoint: [`Merge::MostRecent`] with
-//! prefixes of full length. Riptide polls open connections and averages their windows; here each connection reports,
-//! and the result is a percentile, which one huge or tiny window cannot move.
+//! prefixes of full length.
 //!
 //! Status: worked examples, and the same contract for every store; no published numbers are reproduced.
 //!
@@ -76,7 +74,7 @@ pub struct PrefixTooLong {
 #[serde(deny_unknown_fields, default)]
 pub struct Prefixes {
     /// Bits of IPv4 addresses without a configured network. Default 24: the longest prefix that is routed between
-    /// providers, and a granularity that Riptide describes.
+    /// providers, and a granularity of Riptide (Flores et al., ICDCS 2016).
     pub ipv4_bits: u8,
     /// Bits of IPv6 addresses without a configured network. Default 48: an end site (RFC 6177, section 2).
     pub ipv6_bits: u8,
@@ -260,70 +258,6 @@ impl PathRecord {
     }
 }
 
-/// A parameter of [`InitialWindow`] that cannot be used.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum InitialWindowError {
-    /// Percentiles go from 0 to 100.
-    #[error("`percentile` is {0}: use 0 to 100")]
-    Percentile(f64),
-    /// The bounds exclude everything.
-    #[error("`least` is {least}, which is more than `most`, {most}")]
-    Bounds {
-        /// The lower bound.
-        least: Bytes,
-        /// The upper bound.
-        most: Bytes,
-    },
-}
-
-/// An initial window learned from the windows of earlier connections to the prefix, in the manner of Riptide.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct InitialWindow {
-    /// Which percentile of the windows (nearest rank). Default 50, the median: half of the earlier connections had
-    /// more.
-    pub percentile: f64,
-    /// Never less. Default 14,720 bytes: the initial window of RFC 9002, section 7.2.
-    pub least: Bytes,
-    /// Never more. Default 146,000 bytes, 100 segments of 1460 bytes: chosen, since a larger burst overflows shallow
-    /// buffers.
-    pub most: Bytes,
-    /// Observations needed before they count. Default 3: chosen, because a median of fewer is one connection's window.
-    pub samples: u16,
-}
-
-impl Default for InitialWindow {
-    fn default() -> Self {
-        Self { percentile: 50.0, least: Bytes::new(14_720), most: Bytes::new(146_000), samples: 3 }
-    }
-}
-
-impl InitialWindow {
-    /// Refuses parameters out of range.
-    pub fn validate(&self) -> Result<(), InitialWindowError> {
-        if !(0.0..=100.0).contains(&self.percentile) {
-            return Err(InitialWindowError::Percentile(self.percentile));
-        }
-        if self.least > self.most {
-            return Err(InitialWindowError::Bounds { least: self.least, most: self.most });
-        }
-        Ok(())
-    }
-
-    /// The window for the next connection, `None` while there are too few observations.
-    pub fn window(&self, record: &PathRecord) -> Option<Bytes> {
-        let mut windows: Vec<Bytes> = record.observations.iter().map(|seen| seen.cwnd).collect();
-        if windows.len() < usize::from(self.samples) {
-            return None;
-        }
-        windows.sort_unstable();
-        // Nearest rank: the smallest window that at least `percentile` per cent of the windows do not exceed.
-        let rank = libm::ceil(self.percentile / 100.0 * windows.len() as f64) as usize;
-        let window = windows.get(rank.clamp(1, windows.len().max(1)) - 1)?;
-        Some((*window).max(self.least).min(self.most))
-    }
-}
-
 /// Why a store could not answer.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -358,6 +292,15 @@ pub enum StoreError {
     Server(#[from] ::redis::RedisError),
 }
 
+/// How many prefixes a store has forgotten altogether.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Forgotten {
+    /// They were too old, or too many.
+    pub expired: u64,
+    /// Their records were damaged.
+    pub unreadable: u64,
+}
+
 /// A place for the knowledge of connections. Calls may block for as long as the implementation says.
 pub trait PathStore: Send + Sync {
     /// What is known of `prefix` and not expired at `now`.
@@ -366,8 +309,8 @@ pub trait PathStore: Send + Sync {
     /// Saves the measurements of a connection to `prefix`.
     fn put(&self, prefix: Prefix, observation: Observation) -> Result<(), StoreError>;
 
-    /// Forgets everything that is expired at `now`, and says how many prefixes were forgotten altogether.
-    fn expire(&self, now: UnixTime) -> Result<u64, StoreError>;
+    /// Forgets everything that is expired at `now`, and what cannot be read.
+    fn expire(&self, now: UnixTime) -> Result<Forgotten, StoreError>;
 }
 
 #[cfg(test)]

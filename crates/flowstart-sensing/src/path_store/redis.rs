@@ -20,7 +20,7 @@ use redis::{Client, Cmd, Connection, RedisError, RedisResult};
 use serde::{Deserialize, Serialize};
 
 use super::record::{self, DecodeError};
-use super::{Observation, PathRecord, PathStore, Prefix, Retention, StoreError, UnixTime};
+use super::{Forgotten, Observation, PathRecord, PathStore, Prefix, Retention, StoreError, UnixTime};
 
 /// Calls that may wait for the thread; another one is refused at once.
 const WAITING: usize = 64;
@@ -273,9 +273,10 @@ impl PathStore for RedisStore {
     }
 
     /// Goes through all keys of the namespace. A server with many answers late, and still forgets them.
-    fn expire(&self, now: UnixTime) -> Result<u64, StoreError> {
+    fn expire(&self, now: UnixTime) -> Result<Forgotten, StoreError> {
         match self.call(Work::Expire(now))? {
-            Answer::Forgotten(count) => Ok(count),
+            // The server does not read observations to forget them.
+            Answer::Forgotten(expired) => Ok(Forgotten { expired, unreadable: 0 }),
             Answer::Saved | Answer::Record(_) => Err(StoreError::Poisoned),
         }
     }

@@ -36,17 +36,17 @@ pub(crate) fn keeps_the_contract(store: &dyn PathStore) {
     // Life is 3600 s: at 4600 the first is gone, at 4610 all are.
     assert_eq!(store.get(here, at(4604)).unwrap().unwrap().observations().len(), 2);
     assert_eq!(store.get(here, at(4610)).unwrap(), None);
-    assert_eq!(store.expire(at(4605)).unwrap(), 1, "the other prefix has nothing left, this one has");
+    assert_eq!(store.expire(at(4605)).unwrap().expired, 1, "the other prefix has nothing left, this one has");
     assert_eq!(store.get(here, at(4605)).unwrap().unwrap().observations().len(), 1);
     assert_eq!(store.get(there, at(1000)).unwrap(), None, "what was forgotten does not come back");
-    assert_eq!(store.expire(at(4610)).unwrap(), 1);
-    assert_eq!(store.expire(at(4610)).unwrap(), 0);
+    assert_eq!(store.expire(at(4610)).unwrap().expired, 1);
+    assert_eq!(store.expire(at(4610)).unwrap().expired, 0);
 
     // A clock that is far ahead does no lasting harm.
     store.put(here, seen(9_000_000, 50, 1, 25)).unwrap();
     store.put(here, seen(9_000, 50, 1000, 25)).unwrap();
     assert_eq!(store.get(here, at(9_000)).unwrap().unwrap().observations(), [seen(9_000, 50, 1000, 25)]);
-    assert_eq!(store.expire(at(12_600)).unwrap(), 1);
+    assert_eq!(store.expire(at(12_600)).unwrap().expired, 1);
 
     // The latest 32 stay, and every one was counted.
     for second in 0..40 {
@@ -104,24 +104,6 @@ fn observations_merge_as_asked_but_the_rtt_is_the_smallest() {
     // 10; 12.5; 19.375 Mbit/s.
     assert_eq!(record.rate(Merge::Ewma { weight: 0.25 }), Some(Rate::from_bits_per_sec(19_375_000)));
     assert_eq!(PathRecord::default().saved_path(Merge::MostRecent, now), None);
-}
-
-#[test]
-fn the_learned_initial_window_is_a_percentile_within_its_bounds() {
-    let windows = |list: &[u64]| record(&list.iter().map(|cwnd| seen(0, 50, *cwnd, 10)).collect::<Vec<_>>());
-    let median = InitialWindow::default();
-    assert_eq!(median.window(&windows(&[20_000, 30_000])), None, "two connections are too few");
-    // Sorted 20, 40, 60 KB: rank ceil(0.5 * 3) = 2.
-    assert_eq!(median.window(&windows(&[60_000, 20_000, 40_000])), Some(Bytes::new(40_000)));
-    assert_eq!(median.window(&windows(&[1000, 1000, 1000])), Some(Bytes::new(14_720)));
-    assert_eq!(median.window(&windows(&[9_000_000, 9_000_000, 9_000_000])), Some(Bytes::new(146_000)));
-    // Of four, the 25th percentile is the first.
-    let careful = InitialWindow { percentile: 25.0, ..median };
-    assert_eq!(careful.window(&windows(&[60_000, 20_000, 40_000, 80_000])), Some(Bytes::new(20_000)));
-    let extreme = |percentile| InitialWindow { percentile, ..median }.window(&windows(&[20_000, 30_000, 40_000]));
-    assert_eq!((extreme(0.0), extreme(100.0)), (Some(Bytes::new(20_000)), Some(Bytes::new(40_000))));
-    assert!(InitialWindow { percentile: f64::NAN, ..median }.validate().is_err());
-    assert!(InitialWindow { least: Bytes::new(2), most: Bytes::new(1), ..median }.validate().is_err());
 }
 
 #[test]

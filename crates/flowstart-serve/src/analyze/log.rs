@@ -4,7 +4,6 @@
 //! it names the connection's scheme (`flowstart:connection`) and its answers (`flowstart:answered`). A file whose
 //! writer was killed may end within a record; everything before it counts.
 
-use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
@@ -13,6 +12,8 @@ use serde_json::value::RawValue;
 
 /// Longest record that is read. The writer's are a few hundred bytes.
 const LONGEST_RECORD: usize = 1 << 20;
+/// Longest file that is read: forty times what the server writes unless it is told otherwise.
+const LONGEST_FILE: u64 = 1 << 32;
 
 /// Largest payload of an answer: other programs still distinguish all integers up to it.
 const MOST_PAYLOAD: u64 = 1 << 53;
@@ -164,7 +165,7 @@ struct Header {
 /// [`LogError`] with the file and the line.
 pub fn read(path: &Path) -> Result<Connection, LogError> {
     let unreadable = |cause| LogError::Unreadable { path: path.to_owned(), cause };
-    let file = File::open(path).map_err(unreadable)?;
+    let file = flowstart_files::open(path, LONGEST_FILE).map_err(|error| unreadable(error.into()))?;
     parse(&mut BufReader::new(file), path)
 }
 

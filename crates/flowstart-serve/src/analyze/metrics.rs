@@ -11,7 +11,6 @@
 //! the last counts; with a single one, everything since the server's start. Different servers are added.
 
 use std::collections::BTreeMap;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use flowstart_statistics::{Interval, LEVEL, Metric, upper_t_quantile, welch};
@@ -29,14 +28,6 @@ const ROUNDING: f64 = 1e-9;
 /// A file that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum MetricsError {
-    /// It cannot be read.
-    #[error("{path}: {cause}")]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        cause: std::io::Error,
-    },
     /// A line is malformed, or states something impossible.
     #[error("{path}:{line}: {cause}")]
     Line {
@@ -47,7 +38,7 @@ pub enum MetricsError {
         /// What is wrong, with the metric's name.
         cause: String,
     },
-    /// Something is missing, or does not fit the rest.
+    /// It cannot be read, something is missing, or does not fit the rest.
     #[error("{path}: {cause}")]
     File {
         /// The file.
@@ -120,15 +111,9 @@ pub struct ShareDelta {
 ///
 /// [`MetricsError`] with the file, the line and the metric.
 pub fn read(path: &Path) -> Result<Scrape, MetricsError> {
-    let unreadable = |cause| MetricsError::Unreadable { path: path.to_owned(), cause };
-    let file = std::fs::File::open(path).map_err(unreadable)?;
-    let mut text = String::new();
-    file.take(exposition::LONGEST + 1).read_to_string(&mut text).map_err(unreadable)?;
-    if text.len() as u64 > exposition::LONGEST {
-        let cause = format!("it has more than {} bytes", exposition::LONGEST);
-        return Err(MetricsError::File { path: path.to_owned(), cause });
-    }
-    parse(&text, path)
+    let unusable = |cause| MetricsError::File { path: path.to_owned(), cause };
+    let bytes = flowstart_files::read(path, exposition::LONGEST).map_err(|error| unusable(error.to_string()))?;
+    parse(&String::from_utf8(bytes).map_err(|error| unusable(error.to_string()))?, path)
 }
 
 /// Reads a scrape; `path` is for messages.

@@ -1,20 +1,19 @@
 //! One request over a connection, and its answer.
 
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use bytes::{Buf, Bytes as Chunk};
 use flowstart_core::units::{Bytes, Rate};
-use flowstart_quic::transport_parameters::MAX_PATH_STATE;
 use http::{Request, StatusCode, header};
 use noq::PathId;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::connect::{Connected, close};
+use super::kept_state::KeptState;
 use super::{ClientError, Progress, Url, has_object};
 use crate::path_state::PATH_STATE;
-use crate::{file, hexadecimal, http3, quick_start, scone};
+use crate::{hexadecimal, http3, quick_start, scone};
 
 /// The longest wait for a server's state for the next connection.
 const CONFIRMATION: Duration = Duration::from_secs(1);
@@ -33,7 +32,7 @@ pub(super) struct Fetch<'a> {
     /// How urgent it is (RFC 9218), if it says so.
     pub(super) urgency: Option<u8>,
     /// Where the path's state goes.
-    pub(super) path_state: Option<&'a Path>,
+    pub(super) path_state: Option<&'a KeptState>,
     /// Where the content goes.
     pub(super) out: &'a mut (dyn AsyncWrite + Unpin + Send),
     /// Gets the progress.
@@ -143,13 +142,11 @@ impl Fetch<'_> {
         if size.is_some_and(|size| size != bytes) {
             return Err(failed(&format_args!("{bytes} bytes came instead of {}", size.unwrap_or(0))));
         }
-        if let Some(file) = self.path_state.filter(|_| has_object(head.status())) {
+        if let Some(kept) = self.path_state.filter(|_| has_object(head.status())) {
             let trailers = stream.recv_trailers().await.map_err(|error| failed(&error))?;
             let state = trailers.and_then(|trailers| hexadecimal::decode(trailers.get(PATH_STATE)?.to_str().ok()?));
-            // A state that a client may not send is not worth keeping.
-            if let Some(state) = state.filter(|state| (1..=MAX_PATH_STATE).contains(&state.len())) {
-                let unwritten = |error| failed(&format_args!("{}: cannot be written: {error}", file.display()));
-                file::replace(file, &state).map_err(unwritten)?;
+            if let Some(state) = state {
+                kept.learn(state);
             }
         }
         if self.again {

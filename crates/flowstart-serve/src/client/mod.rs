@@ -3,17 +3,21 @@
 //! | Looking for | Where |
 //! |---|---|
 //! | sockets and connections | `connect` |
+//! | the configuration of each connection | `configuration` |
 //! | one request and its answer | `fetch` |
+//! | the server's path state, kept for the next connection | `kept_state` |
 //! | what this host knows of its access link | [`estimate`] |
 //! | the highest rate of each access network, kept from run to run | [`rates`] |
 
+mod configuration;
 mod connect;
 pub mod estimate;
 mod fetch;
+mod kept_state;
 pub mod rates;
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -22,17 +26,17 @@ use flowstart_core::avoidance::{AvoidanceConfig, cubic};
 use flowstart_core::units::{Bytes, Rate};
 use flowstart_quic::hint::BandwidthHint;
 use flowstart_quic::session;
-use flowstart_quic::transport_parameters::MAX_PATH_STATE;
 use futures_util::future::join_all;
 use http::{StatusCode, Uri};
 use noq::crypto::rustls::QuicClientConfig;
 use tokio::io::AsyncWrite;
 use tokio::sync::{Barrier, Semaphore};
 
+use self::configuration::{Configuration, Crypto};
 use self::connect::{Connected, Local, Reads};
 use self::fetch::{Answer, Fetch};
+use self::kept_state::KeptState;
 use crate::endpoint::{RECEIVE_WINDOW, Readings, transport};
-use crate::file;
 use crate::scheme::Scheme;
 use crate::tokens::Tokens;
 
@@ -291,8 +295,8 @@ struct Together {
 #[derive(Debug)]
 pub struct Client {
     local: Local,
-    config: noq::ClientConfig,
-    path_state: Option<PathBuf>,
+    configuration: Configuration,
+    path_state: Option<KeptState>,
     /// Whether it waits for what helps the next connection.
     again: bool,
     urgency: Option<u8>,
@@ -311,37 +315,31 @@ impl Client {
         let Config { resume, urgency, scone, quick_start, connections, handshakes, hold, .. } = config;
         tls.enable_early_data = resume;
         let failed = |error: &dyn std::fmt::Display| ClientError::Tls(error.to_string());
-        let kept = path_state.as_deref().map(kept_state).transpose()?.flatten();
-        let mut quic = if hint.is_none() && kept.is_none() && !scone && !quick_start {
-            noq::ClientConfig::new(Arc::new(QuicClientConfig::try_from(tls).map_err(|error| failed(&error))?))
+        let path_state = path_state.map(KeptState::read).transpose()?;
+        let crypto = if hint.is_none() && path_state.is_none() && !scone && !quick_start {
+            Crypto::Plain(Arc::new(QuicClientConfig::try_from(tls).map_err(|error| failed(&error))?))
         } else {
             let crypto = session::ClientConfig::new(tls).map_err(|error| failed(&error))?;
             let crypto = crypto.with_scone(scone).with_quick_start(quick_start);
-            let crypto = crypto.with_hint(hint.as_ref()).map_err(|error| failed(&error))?;
-            let crypto = crypto.with_path_state(kept.as_deref()).map_err(|error| {
-                let file = path_state.clone().unwrap_or_default();
-                ClientError::File { file, problem: error.to_string() }
-            })?;
-            noq::ClientConfig::new(Arc::new(crypto))
+            Crypto::Telling(Box::new(crypto.with_hint(hint.as_ref()).map_err(|error| failed(&error))?))
         };
-        let again = resume || tokens.is_some();
-        if let Some(tokens) = tokens {
-            quic.token_store(tokens);
-        }
         let plain = Scheme::plain(&AvoidanceConfig::Cubic(cubic::Config::default()));
         let mut transport = transport(&plain.map_err(|error| failed(&error))?, SEND_WINDOW, receive_window);
         if hold.is_some() {
             transport.keep_alive_interval(Some(KEEP_ALIVE));
         }
-        quic.transport_config(Arc::new(transport));
         let together = Together {
             turns: Semaphore::new(handshakes as usize),
             all: Barrier::new(connections as usize),
             hold,
             open: AtomicUsize::new(0),
         };
+        let again = resume || tokens.is_some();
+        let configuration = Configuration::new(crypto, transport, tokens);
+        // A state that cannot be sent is an error before anything is sent.
+        configuration.of_next(path_state.as_ref())?;
         let local = Local::new(connections, Reads { scone, quick_start });
-        Ok(Self { local, config: quic, path_state, again, urgency, connections, together })
+        Ok(Self { local, configuration, path_state, again, urgency, connections, together })
     }
 
     /// Gets `url` from the first of `servers` that answers, over a connection of its own.
@@ -391,6 +389,11 @@ impl Client {
         Many { timings, failures, open: self.together.open.load(Ordering::Relaxed) }
     }
 
+    /// Why the path state of a transfer that is complete is not in its file, told once.
+    pub fn unkept_path_state(&self) -> Option<ClientError> {
+        self.path_state.as_ref().and_then(KeptState::unkept)
+    }
+
     /// Lets closing packets leave, without waiting for their arrival.
     pub async fn close(self) {
         self.local.close().await;
@@ -406,7 +409,8 @@ impl Client {
     ) -> Result<Timings, ClientError> {
         let turn = self.together.turns.acquire().await.map_err(|error| url.failed(&error))?;
         let mut start = Instant::now();
-        let connected = self.local.connect(url, servers, &self.config, early).await;
+        let connected =
+            self.local.connect(url, servers, &self.configuration.of_next(self.path_state.as_ref())?, early).await;
         drop(turn);
         let handshake = start.elapsed();
         if let Some(hold) = self.together.hold {
@@ -418,7 +422,7 @@ impl Client {
             start = Instant::now().checked_sub(handshake).unwrap_or(start);
         }
         let connected = connected?;
-        let (again, path_state) = (self.again, self.path_state.as_deref());
+        let (again, path_state) = (self.again, self.path_state.as_ref());
         let mut fetch = Fetch { url, start, again, urgency: self.urgency, path_state, out, watch };
         let fetched = fetch.over(&connected).await;
         let Connected { address, early, read, .. } = connected;
@@ -429,7 +433,8 @@ impl Client {
             return Ok(fetched?.timings(address, handshake, Some(true), &read));
         }
         // Data that the server did not take is lost with its streams. A new connection is the simplest way to continue.
-        let connected = self.local.connect(url, &[address], &self.config, false).await;
+        let connected =
+            self.local.connect(url, &[address], &self.configuration.of_next(self.path_state.as_ref())?, false).await;
         let (handshake, connected) = (start.elapsed(), connected?);
         let answer = fetch.over(&connected).await?;
         Ok(answer.timings(address, handshake, Some(false), &connected.read))
@@ -450,10 +455,4 @@ impl Answer {
         });
         Timings { address, status, early_data, bytes, handshake, first_byte, fct, request, rate, scone, quick_start }
     }
-}
-
-/// The state that the server gave earlier, if it did.
-fn kept_state(file: &Path) -> Result<Option<Vec<u8>>, ClientError> {
-    file::kept(file, MAX_PATH_STATE as u64)
-        .map_err(|error| ClientError::File { file: file.to_owned(), problem: format!("cannot be read: {error}") })
 }

@@ -10,7 +10,6 @@ use flowstart_sensing::path_store::UnixTime;
 use serde::{Deserialize, Serialize};
 
 use super::ClientError;
-use crate::file;
 
 /// The layout of the file.
 const VERSION: u32 = 1;
@@ -42,7 +41,7 @@ impl Rates {
     /// What is wrong with the file.
     pub fn read(file: &Path) -> Result<Self, ClientError> {
         let failed = |problem: String| ClientError::File { file: file.to_owned(), problem };
-        let read = file::kept(file, LARGEST_FILE).map_err(|error| failed(format!("cannot be read: {error}")))?;
+        let read = flowstart_files::read_if_any(file, LARGEST_FILE).map_err(|error| failed(error.to_string()))?;
         let networks = match read {
             None => BTreeMap::new(),
             Some(text) => {
@@ -80,7 +79,7 @@ impl Rates {
     pub fn save(&self) -> Result<(), ClientError> {
         let kept = Kept { version: VERSION, networks: self.networks.clone() };
         let written = serde_json::to_vec_pretty(&kept).map_err(std::io::Error::from);
-        written.and_then(|text| file::replace(&self.file, &text)).map_err(|error| ClientError::File {
+        written.and_then(|text| flowstart_files::replace_secret(&self.file, &text)).map_err(|error| ClientError::File {
             file: self.file.clone(),
             problem: format!("cannot be written: {error}"),
         })

@@ -1,6 +1,5 @@
 //! Objects of a server: files below a folder, and generated ones.
 
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -96,7 +95,7 @@ impl Content {
         if !file.starts_with(root) {
             return Err(Absent::NotFound);
         }
-        let opened = open_without_waiting(&file).map_err(failed)?;
+        let opened = flowstart_files::open_without_waiting(&file).map_err(failed)?;
         let metadata = opened.metadata().map_err(failed)?;
         if !metadata.is_file() {
             return Err(Absent::NotFound);
@@ -121,14 +120,6 @@ pub(super) fn most_files() -> usize {
     #[cfg(not(unix))]
     let most = 512;
     usize::try_from(most / 2).unwrap_or(MOST_FILES).clamp(1, MOST_FILES)
-}
-
-/// Opens a file to read. A pipe without a writer opens too, where the system's default is to wait for one.
-fn open_without_waiting(file: &Path) -> io::Result<File> {
-    let mut options = File::options();
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, nix::libc::O_NONBLOCK);
-    options.read(true).open(file)
 }
 
 fn generated(size: &str) -> Result<Object, Absent> {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use flowstart_core::path::Hint;
 use flowstart_core::units::Rate;
-use flowstart_quic::hint::policy::{Caps, Evidence, Grant, PrefixTotals, Verdict};
+use flowstart_quic::hint::policy::{Evidence, Grant, PrefixTotals, Verdict};
 use flowstart_quic::hint::{BandwidthHint, ClientHints, HintPolicy};
 use flowstart_sensing::interface;
 use flowstart_sensing::path_store::Prefixes;
@@ -38,7 +38,7 @@ impl Hints {
         hint: &BandwidthHint,
         delivered: Option<Rate>,
     ) -> (Verdict, Option<Hint>, Option<Grant>) {
-        let wants_link = matches!(self.policy, HintPolicy::Cap(Caps { link: Some(_), .. }));
+        let wants_link = self.policy.needs_link();
         // An interface that does not tell its speed counts as unknown.
         let speed = || self.interfaces.speed_towards(client).ok().flatten();
         let evidence = Evidence { link: wants_link.then(speed).flatten(), delivered, ..Evidence::default() };

@@ -61,8 +61,8 @@ use self::policy::Policy;
 pub use self::policy::{FallBack, Schemes};
 use self::shared::{FAREWELL, Shared, h3_code};
 use self::sharing::SharedWindows;
-pub use self::sources::InterfaceChoice;
 use self::sources::SourcesOfServer;
+pub use self::sources::{InterfaceChoice, Lack};
 use crate::endpoint::{Clients, bind_for_clients, transport};
 use crate::metrics::Metrics;
 use crate::path_state::Seal;
@@ -180,12 +180,12 @@ pub enum ServerError {
         problem: String,
     },
     /// A scheme starts from something that this server never knows.
-    #[error("{scheme} starts from {}, and this server knows nothing of it", names(senses))]
+    #[error("{scheme} starts from {}, and this server knows nothing of it", names(lacks))]
     NoSource {
         /// The scheme.
         scheme: String,
-        /// What it can start from.
-        senses: Vec<Known>,
+        /// What it can start from, and why the server never knows it.
+        lacks: Vec<(Known, Lack)>,
     },
     /// Routers cannot be asked.
     #[error("Quick-Start: {0}")]
@@ -222,8 +222,8 @@ pub enum ServerError {
     },
 }
 
-fn names(senses: &[Known]) -> String {
-    senses.iter().map(|known| known.name()).collect::<Vec<_>>().join(" or ")
+fn names(lacks: &[(Known, Lack)]) -> String {
+    lacks.iter().map(|(known, _)| known.name()).collect::<Vec<_>>().join(" or ")
 }
 
 /// A listening server. It accepts connections while [`Server::run`] runs.
@@ -241,22 +241,22 @@ impl fmt::Debug for Server {
 }
 
 impl Server {
-    /// Listens. If a path store cannot be used, the server warns and goes on without it.
+    /// Listens. If a path store cannot be used and no scheme depends on it alone, the server warns and goes on without
+    /// it.
     ///
     /// # Errors
     ///
     /// [`ServerError`] with the file or the address that cannot be used.
     pub async fn start(config: Config) -> Result<Self, ServerError> {
-        sources::check(&config)?;
         quick_start::check(&config)?;
-        let known = SourcesOfServer::new(&config, &config.warnings).map_err(ServerError::Source)?;
+        let metrics = Arc::new(Metrics::new());
+        let known = SourcesOfServer::new(&config, &metrics)?;
         let Config { listen, mut tls, schemes, root, path_state_key, early_data, limits, warnings, qlog_limit, .. } =
             config;
         let content = Content::new(root.as_deref()).map_err(|cause| {
             let root = root.unwrap_or_default();
             ServerError::Root { root, cause }
         })?;
-        let metrics = Arc::new(Metrics::new());
         let folder = |folder: PathBuf| {
             qlog::Folder::new(&folder, qlog_limit, warnings.clone(), metrics.clone())
                 .map_err(|cause| ServerError::Qlog { folder, cause })

@@ -17,6 +17,7 @@ use flowstart_sensing::path_store::embedded::EmbeddedStore;
 use flowstart_sensing::path_store::redis::{self, RedisStore};
 use flowstart_sensing::path_store::{Merge, Observation, PathStore, Prefixes, Retention, StoreError, UnixTime};
 
+use crate::metrics::{Metrics, OfStore};
 use crate::warnings::Warnings;
 
 /// Bytes that a connection has to deliver before the store saves its path: several initial windows.
@@ -38,12 +39,17 @@ pub(crate) struct Paths {
     prefixes: Prefixes,
     warnings: Warnings,
     told: AtomicBool,
+    metrics: Arc<Metrics>,
 }
 
 impl Paths {
-    /// The store in a file, or on a Redis server (`redis://HOST`). A missing file is made. `None`, after a warning, if
-    /// the store cannot be used.
-    pub(crate) fn open(name: &str, warnings: &Warnings) -> Option<Self> {
+    /// The store in a file, or on a Redis server (`redis://HOST`). A missing file is made. Warns of one that was
+    /// damaged and has been repaired.
+    ///
+    /// # Errors
+    ///
+    /// Why the store cannot be used, with its name.
+    pub(crate) fn open(name: &str, warnings: &Warnings, metrics: &Arc<Metrics>) -> Result<Self, String> {
         let retention = Retention::default();
         let store: Result<Box<dyn PathStore>, String> = if name.starts_with("redis://") {
             let config = redis::Config { server: name.to_owned(), ..redis::Config::default() };
@@ -58,16 +64,9 @@ impl Paths {
                 })
                 .map_err(|problem| problem.to_string())
         };
-        match store {
-            Ok(store) => {
-                let (prefixes, told) = (Prefixes::default(), AtomicBool::new(false));
-                Some(Self { store, name: name.to_owned(), prefixes, warnings: warnings.clone(), told })
-            }
-            Err(problem) => {
-                warnings.tell(format_args!("{problem}; connections start without saved paths"));
-                None
-            }
-        }
+        let store = store.inspect_err(|_| count(metrics, "open", 1))?;
+        let (name, warnings, metrics) = (name.to_owned(), warnings.clone(), metrics.clone());
+        Ok(Self { store, name, prefixes: Prefixes::default(), warnings, told: AtomicBool::new(false), metrics })
     }
 
     /// The knowledge about the path to `client`. Blocks.
@@ -76,32 +75,42 @@ impl Paths {
     ///
     /// Why the store does not say.
     pub(crate) fn look_up(&self, client: IpAddr) -> Result<Option<Known>, StoreError> {
-        let record = self.told(self.store.get(self.prefixes.prefix_of(client), UnixTime::now()))?;
+        let record = self.told("look-up", self.store.get(self.prefixes.prefix_of(client), UnixTime::now()))?;
         Ok(record.map(|record| {
             let delivered = record.observations().iter().map(|seen| seen.rate).max();
             Known { saved: record.saved_path(Merge::default(), UnixTime::now()), delivered }
         }))
     }
 
-    /// Forgets what is too old. Blocks.
+    /// Forgets what is too old, and what is damaged. Blocks.
     fn expire(&self) {
-        drop(self.told(self.store.expire(UnixTime::now())));
+        if let Ok(forgotten) = self.told("expire", self.store.expire(UnixTime::now())) {
+            count(&self.metrics, "record", forgotten.unreadable);
+        }
     }
 
     /// Saves the measurements of a connection to `client`. Blocks.
     fn save(&self, client: IpAddr, status: &Status) {
         if let Some(observation) = observation(status, UnixTime::now()) {
-            drop(self.told(self.store.put(self.prefixes.prefix_of(client), observation)));
+            drop(self.told("save", self.store.put(self.prefixes.prefix_of(client), observation)));
         }
     }
 
-    /// Warns of the first failure.
-    fn told<T>(&self, answer: Result<T, StoreError>) -> Result<T, StoreError> {
+    /// Counts failures, and warns of the first.
+    fn told<T>(&self, failure: &'static str, answer: Result<T, StoreError>) -> Result<T, StoreError> {
         answer.inspect_err(|error| {
+            count(&self.metrics, failure, 1);
             if !self.told.swap(true, Ordering::Relaxed) {
                 self.warnings.tell(format_args!("{}: {error}; further failures are not told", self.name));
             }
         })
+    }
+}
+
+/// Counts failures, from the first on.
+fn count(metrics: &Metrics, failure: &'static str, number: u64) {
+    if number > 0 {
+        metrics.path_store_failures.get_or_create(&OfStore { failure }).inc_by(number);
     }
 }
 
@@ -204,13 +213,15 @@ mod tests {
     }
 
     #[test]
-    fn a_store_that_cannot_be_used_is_gone_without() {
+    fn a_store_that_cannot_be_used_is_told() {
         let folder = tempfile::tempdir().unwrap();
         let broken = folder.path().join("broken.redb");
         std::fs::write(&broken, "no database, and long enough to be looked at as one").unwrap();
-        assert!(Paths::open(broken.to_str().unwrap(), &Warnings::default()).is_none());
+        let open = |file: &Path| Paths::open(file.to_str().unwrap(), &Warnings::default(), &Arc::new(Metrics::new()));
+        let problem = open(&broken).err().unwrap();
+        assert!(problem.contains("broken.redb") && problem.contains("damaged"), "{problem}");
         let file = folder.path().join("paths.redb");
-        let store = Paths::open(file.to_str().unwrap(), &Warnings::default()).unwrap();
+        let store = open(&file).ok().unwrap();
         assert!(matches!(store.look_up("192.0.2.1".parse().unwrap()), Ok(None)));
     }
 }

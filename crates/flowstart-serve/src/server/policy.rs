@@ -5,7 +5,8 @@
 //! listener's scheme.
 //!
 //! A client can lose its packets on purpose. So among the launches that count for everybody, each prefix has a tenth at
-//! most, and a prefix alone falls back alone.
+//! most, all launches weigh the same, whatever they send, and none counts for more than twice the limit. More than half
+//! of the launches have to lose too much, and a prefix alone falls back alone.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
@@ -22,6 +23,8 @@ use crate::scheme::Scheme;
 
 /// A prefix has at most one in this many of the launches that count for everybody.
 const PREFIXES: usize = 10;
+/// As much may count of one launch, however low the limit is: with a limit of zero any loss is too much.
+const MOST_OF_ONE: f64 = 0.01;
 /// Most launches that count for a prefix alone.
 const OWN: usize = 100;
 /// Prefixes whose own launches are watched at a time.
@@ -30,7 +33,8 @@ const WATCHED: usize = 4096;
 /// When launches are given up for a while.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FallBack {
-    /// Share of what launches sent that may be lost.
+    /// Share of what a launch sent that may be lost, in the mean over launches. One that loses more than twice as much
+    /// counts as that.
     pub limit: f64,
     /// How many of the latest launches count. With fewer there is no verdict, and none for everybody with fewer than
     /// ten.
@@ -82,8 +86,8 @@ impl Schemes {
 #[derive(Debug)]
 struct Watch {
     rule: FallBack,
-    /// What each launch sent and lost, and to whom.
-    recent: VecDeque<(Prefix, Bytes, Bytes)>,
+    /// To whom each launch went, and which share of it was lost.
+    recent: VecDeque<(Prefix, f64)>,
     /// How many of them may be of one prefix.
     of_prefix: usize,
     plain_until: Option<Instant>,
@@ -108,10 +112,11 @@ impl Watch {
         if self.recent.len() >= self.rule.launches {
             self.recent.pop_front();
         }
-        self.recent.push_back((prefix, sent, lost));
-        let (sent, lost) =
-            self.recent.iter().fold((0, 0), |(sent, lost), one| (sent + one.1.get(), lost + one.2.get()));
-        if self.recent.len() < self.rule.launches || lost as f64 <= self.rule.limit * sent as f64 {
+        let share = lost.get() as f64 / sent.get().max(1) as f64;
+        self.recent.push_back((prefix, share));
+        let most = (self.rule.limit * 2.0).max(MOST_OF_ONE);
+        let mean = self.recent.iter().map(|one| one.1.min(most)).sum::<f64>() / self.recent.len() as f64;
+        if self.recent.len() < self.rule.launches || mean <= self.rule.limit {
             return false;
         }
         // Afterwards the schemes get another chance, with a clean record.
@@ -283,10 +288,10 @@ mod tests {
             let client = IpAddr::from([10, 0, clients.get(), 1]);
             policy.record(client, "a", Bytes::new(100_000), Bytes::new(bytes), after(seconds))
         };
-        // 5 % of 1 MB are 50 KB: nothing, 40 and 10 are within, 40, 10 and 1 are not.
-        assert!((0..8).all(|_| !lost(0, 0)) && !lost(40_000, 0) && !lost(10_000, 0));
+        // 5 % each are within, and one that loses 6 % instead of them is not.
+        assert!((0..10).all(|_| !lost(5_000, 0)));
         assert!(!policy.is_fallen_back(after(0)));
-        assert!(lost(1_000, 1));
+        assert!(lost(6_000, 1));
         assert!(policy.is_fallen_back(after(60)) && !policy.is_fallen_back(after(61)));
         // Earlier launches do not count after it: ten more are needed.
         assert!(!lost(90_000, 30) && (0..9).all(|_| !lost(90_000, 61)));
@@ -308,6 +313,21 @@ mod tests {
         // Ten prefixes decide.
         assert!((2..10).all(|third| !lost(third)) && lost(10));
         assert_eq!(name(2), "plain");
+    }
+
+    #[test]
+    fn large_launches_weigh_no_more_than_small_ones() {
+        let policy = Policy::new(Schemes::new(scheme("listener"), scheme("plain")));
+        let now = Instant::now();
+        let record = |third, sent, lost| {
+            policy.record(IpAddr::from([10, 0, third, 1]), "a", Bytes::new(sent), Bytes::new(lost), now)
+        };
+        // One prefix has a tenth of the launches, and nine others lose nothing.
+        assert!((0..90).all(|number| !record(number % 9, 40_000, 0)));
+        assert!((0..20).all(|_| !record(100, 2_000_000, 1_200_000)), "one prefix decides for all");
+        // Almost the limit, while five prefixes lose everything; with six it is more.
+        assert!((0..39).all(|number| !record(101 + number % 4, 2_000_000, 2_000_000)));
+        assert!((0..10).any(|_| record(105, 2_000_000, 2_000_000)));
     }
 
     #[test]

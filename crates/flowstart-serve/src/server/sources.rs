@@ -4,15 +4,16 @@
 //! the bound is left out: a launch never waits longer. The client's own statements (its hint, and the path state that
 //! it kept) come with its packets, and the application's request with a request.
 
+mod check;
+
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use flowstart_core::path::SavedPath;
-use flowstart_core::sources::{Known, Sources, Statement, Verdict};
+use flowstart_core::sources::{Sources, Statement, Verdict};
 use flowstart_core::units::{Bytes, Rate};
 use flowstart_quic::Flow;
-use flowstart_quic::hint::HintPolicy;
 use flowstart_sensing::application_request::ApplicationRequest;
 use flowstart_sensing::interface;
 use flowstart_sensing::oracle::{Capacity, ClientConfig, OracleClient, OracleError};
@@ -20,9 +21,11 @@ use flowstart_sensing::path_store::UnixTime;
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
+pub use self::check::Lack;
+use self::check::check;
 use super::paths::{self, Paths, Saver};
 use super::{Config, ServerError};
-use crate::warnings::Warnings;
+use crate::metrics::Metrics;
 
 /// The longest that a launch waits for a source.
 const BOUND: Duration = Duration::from_millis(50);
@@ -44,7 +47,8 @@ pub enum InterfaceChoice {
 
 /// A server's sources.
 pub(super) struct SourcesOfServer {
-    paths: Option<Arc<Paths>>,
+    /// The path store, or why it cannot be used.
+    paths: Option<Result<Arc<Paths>, String>>,
     saver: Option<Saver>,
     oracle: Option<Arc<OracleClient>>,
     interface: Option<(InterfaceChoice, interface::Config)>,
@@ -64,9 +68,15 @@ pub(super) struct Heard {
 type Told<T> = Result<Option<T>, (Verdict, String)>;
 
 impl SourcesOfServer {
-    /// The sources that the configuration names. Warns of an oracle that cannot be asked and of a path store that
-    /// cannot be used.
-    pub(super) fn new(config: &Config, warnings: &Warnings) -> Result<Self, String> {
+    /// The sources that the configuration names. Warns of a path store that cannot be used, if no scheme needs it.
+    ///
+    /// # Errors
+    ///
+    /// A source that cannot be asked, or a scheme that could never start from any.
+    pub(super) fn new(config: &Config, metrics: &Arc<Metrics>) -> Result<Self, ServerError> {
+        let warnings = &config.warnings;
+        // Before anything is opened, because opening a path store makes its file.
+        check(config, None)?;
         let oracle = config.oracle.as_ref().map(|server| {
             let bound = flowstart_core::time::Duration::from_millis(BOUND.as_millis() as u64);
             let asked = ClientConfig { server: server.clone(), bound, ..ClientConfig::default() };
@@ -75,13 +85,17 @@ impl SourcesOfServer {
         });
         if let Some(InterfaceChoice::Name(name)) = &config.interface {
             // Its speed may come and go, its name may not.
-            interface::Config::default().speed(name).map_err(|error| error.to_string())?;
+            interface::Config::default().speed(name).map_err(|error| ServerError::Source(error.to_string()))?;
         }
-        let paths = config.path_store.as_deref().and_then(|name| Paths::open(name, warnings)).map(Arc::new);
+        let paths = config.path_store.as_deref().map(|name| Paths::open(name, warnings, metrics).map(Arc::new));
+        if let Some(Err(problem)) = &paths {
+            check(config, Some(problem))?;
+            warnings.tell(format_args!("{problem}; connections start without saved paths"));
+        }
         Ok(Self {
-            saver: paths.clone().and_then(Saver::new),
+            saver: paths.clone().and_then(|paths| Saver::new(paths.ok()?)),
             paths,
-            oracle: oracle.transpose()?,
+            oracle: oracle.transpose().map_err(ServerError::Source)?,
             interface: config.interface.clone().map(|choice| (choice, interface::Config::default())),
             deadline: config.deadline,
             questions: std::array::from_fn(|_| Arc::new(Semaphore::new(QUESTIONS))),
@@ -97,7 +111,10 @@ impl SourcesOfServer {
     pub(super) async fn ask(self: Arc<Self>, client: IpAddr) -> Heard {
         let [of_store, of_oracle, of_interface] = &self.questions;
         let path_store = async {
-            let paths = self.paths.clone()?;
+            let paths = match self.paths.clone()? {
+                Ok(paths) => paths,
+                Err(problem) => return Some(Err(failed(&problem))),
+            };
             Some(in_time(of_store, move || paths.look_up(client).map_err(|error| failed(&error))).await)
         };
         let oracle = async {
@@ -225,25 +242,4 @@ pub(super) fn remember(sources: &mut Sources, told: SavedPath) {
     } else {
         sources.supersede(name::PATH_STATE, statement, Some(told.age));
     }
-}
-
-/// Refuses schemes that could only ever start as slow start, because this server knows nothing that they start from.
-pub(super) fn check(config: &Config) -> Result<(), ServerError> {
-    let given = |known| match known {
-        Known::Hint => config.hint_policy != HintPolicy::Ignore,
-        Known::Saved => config.path_store.is_some() || config.path_state_key.is_some(),
-        Known::Oracle => config.oracle.is_some(),
-        Known::Interface => config.interface.is_some(),
-        Known::Requested => config.deadline.is_some(),
-        // The server's own connections.
-        Known::Concurrent => true,
-        Known::Approved => config.quick_start,
-    };
-    for scheme in config.schemes.all() {
-        let senses = scheme.senses();
-        if !senses.is_empty() && !senses.iter().any(|known| given(*known)) {
-            return Err(ServerError::NoSource { scheme: scheme.name().to_owned(), senses });
-        }
-    }
-    Ok(())
 }

@@ -138,7 +138,8 @@ fn unknown(error: &UnknownBaseline) -> Failure {
 /// Whether a file has metrics. Metrics begin with a comment, logs do not.
 fn is_metrics(file: &Path) -> bool {
     let mut first = [0];
-    let begins = std::fs::File::open(file).and_then(|mut file| file.read(&mut first)).is_ok_and(|read| read == 1);
+    let opened = flowstart_files::open(file, u64::MAX).ok();
+    let begins = opened.is_some_and(|mut file| file.read(&mut first).is_ok_and(|read| read == 1));
     file.extension().is_some_and(|extension| extension == "prom") || (begins && first == *b"#")
 }
 

@@ -14,10 +14,11 @@ use flowstart_core::sources::Sources;
 use flowstart_core::spec::{InputError, Spec};
 use flowstart_core::time::Duration;
 use flowstart_core::units::{Bytes, Rate};
+use flowstart_files::{begin_beside, put_in_place};
 use flowstart_quic::hint::BandwidthHint;
+use flowstart_serve::H3;
 use flowstart_serve::client::{self, Client, Many, Progress, Timings, Url, estimate};
 use flowstart_serve::tokens::Tokens;
-use flowstart_serve::{H3, begin_beside};
 use http::{StatusCode, Uri};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
@@ -30,6 +31,7 @@ mod while_read;
 use self::while_read::WhileRead;
 use crate::attention::{Waiting, shows_progress};
 use crate::failure::{FAILED, Failure, advised};
+use crate::interruption::{end_by, signal};
 use crate::output::print;
 use crate::quic::{TrustOptions, WindowOptions, socket_address, std_time};
 
@@ -191,18 +193,28 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let mut past = arguments.estimates.read()?;
     let work = get(arguments, &url, config, &mut past);
     let got = runtime.block_on(async {
-        match arguments.timeout {
-            None => work.await,
-            Some(limit) => tokio::time::timeout(std_time(limit), work)
-                .await
-                .unwrap_or_else(|_| Err(Failure::Other(format!("{}: not received within {limit}", arguments.url)))),
+        let work = async {
+            match arguments.timeout {
+                None => work.await,
+                Some(limit) => tokio::time::timeout(std_time(limit), work)
+                    .await
+                    .unwrap_or_else(|_| Err(Failure::Other(format!("{}: not received within {limit}", arguments.url)))),
+            }
+        };
+        // What is dropped leaves nothing half-written.
+        tokio::select! {
+            got = work => Ok(got),
+            signal = signal() => Err(signal),
         }
     });
     // A running name lookup would keep the program from ending.
     runtime.shutdown_background();
     // A sent token is used up, even if no answer came.
     let saved = tokens.map_or(Ok(()), |tokens| tokens.save());
-    let got = got?;
+    let got = match got {
+        Ok(got) => got?,
+        Err(signal) => return Ok(end_by(signal)),
+    };
     saved?;
     past.save()?;
     match got {
@@ -253,9 +265,14 @@ async fn get(
     }
     let client = Client::new(config)?;
     let got = over(&client, arguments, url, &servers, &mut out, past).await;
+    let unkept = client.unkept_path_state();
     // Also of a transfer that failed: the server needs not wait for it.
     client.close().await;
-    Ok(match got? {
+    let got = got?;
+    if let Some(error) = unkept {
+        return Err(error.into());
+    }
+    Ok(match got {
         Transferred::Many(many) => Got::Many(many),
         Transferred::Each(timings) => Got::Each { timings, hint, estimates: estimates.filter(|_| shows).map(Box::new) },
     })
@@ -328,12 +345,9 @@ impl Out {
     /// All of the content is here.
     async fn complete(&mut self) -> Result<(), Failure> {
         let Some((new, file)) = &self.growing else { return Ok(()) };
-        let put = async {
-            // On the disk before it gets its name, so that a loss of power leaves no empty file.
-            tokio::fs::OpenOptions::new().write(true).open(new).await?.sync_all().await?;
-            tokio::fs::rename(new, file).await
-        };
-        put.await.map_err(|error| unwritten(file, &error))?;
+        let (from, to) = (new.clone(), file.clone());
+        let put = tokio::task::spawn_blocking(move || put_in_place(&from, &to)).await;
+        put.unwrap_or_else(|error| Err(error.into())).map_err(|error| unwritten(file, &error))?;
         self.growing = None;
         Ok(())
     }

@@ -1,6 +1,5 @@
 //! `flowstart oracle`.
 
-use std::future::Future;
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -20,6 +19,7 @@ use serde_json::json;
 
 use crate::attention::Waiting;
 use crate::failure::{FAILED, Failure};
+use crate::interruption::Interruptions;
 use crate::output::{fitted, print};
 
 #[derive(Debug, Args)]
@@ -298,36 +298,17 @@ fn serve(arguments: &Serve) -> Result<ExitCode, Failure> {
     // A failure before the first question ends the service.
     let (failed, failure) = mpsc::channel();
     let shutdown = async move {
-        let ended = match interrupted() {
-            Ok(interrupted) => ready().map(|()| interrupted),
+        let ended = match Interruptions::caught() {
+            Ok(interruptions) => ready().map(|()| interruptions),
             Err(error) => Err(Failure::Other(format!("signals cannot be received: {error}"))),
         };
         match ended {
-            Ok(interrupted) => interrupted.await,
+            Ok(mut interruptions) => interruptions.next().await,
             Err(failure) => drop(failed.send(failure)),
         }
     };
     oracle::serve(listener, service, shutdown).map_err(|error| Failure::Other(error.to_string()))?;
     failure.try_recv().map_or(Ok(ExitCode::SUCCESS), Err)
-}
-
-/// Completes with the first SIGINT or SIGTERM. Both are caught as soon as this has returned.
-#[cfg(unix)]
-fn interrupted() -> std::io::Result<impl Future<Output = ()>> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
-    Ok(async move {
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-        }
-    })
-}
-
-/// Completes with the first Ctrl-C.
-#[cfg(not(unix))]
-fn interrupted() -> std::io::Result<impl Future<Output = ()>> {
-    Ok(async { drop(tokio::signal::ctrl_c().await) })
 }
 
 fn ask(arguments: &Ask) -> Result<ExitCode, Failure> {

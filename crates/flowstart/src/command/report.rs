@@ -10,6 +10,7 @@ use flowstart_lab::report::changes;
 use flowstart_lab::results::flows::Row;
 use flowstart_lab::results::folder::write_file;
 use flowstart_lab::results::stored::Stored;
+use flowstart_lab::results::summary::Summary;
 use flowstart_lab::study::plan::Plan;
 use flowstart_report::{Cell, Change, ChangeReport, Verdict};
 use flowstart_validate::published_table;
@@ -66,7 +67,8 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
 
 /// Writes the page of a folder again.
 fn again(stored: &Stored, arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let published = |plan: &Plan, rows: &[Row]| published_table(&stored.study.scenario, plan, rows);
+    let published =
+        |plan: &Plan, rows: &[Row], summary: &Summary| published_table(&stored.study.scenario, plan, rows, summary);
     let html = perform::page(stored, &published, arguments.jobs, &Bars::default())?;
     let file = arguments.out.clone().unwrap_or_else(|| arguments.folder.join("report.html"));
     write(&file, &html)?;
@@ -105,7 +107,7 @@ fn table(report: &ChangeReport) -> String {
     let is_empty = left_out == report.cells.len();
     let mut table = Table::new();
     table.load_preset(presets::NOTHING);
-    table.set_header(["cell", "FCT ms", "before / after", "", "sent twice %"]);
+    table.set_header(["cell", "mean\nFCT ms", "before / after", "", "sent twice %"]);
     let labels = labels(&report.cells);
     for (change, label) in report.cells.iter().zip(labels).filter(|(cell, _)| !is_short || cell.has_changed()) {
         let both = |digits: usize, of: fn(&Cell) -> Option<f64>| {

@@ -11,6 +11,7 @@ use flowstart_lab::perform::{self, Folder, Performed, Precision, Progress, Prove
 use flowstart_lab::results::flows::Row;
 use flowstart_lab::results::folder::ExperimentError;
 use flowstart_lab::results::journal;
+use flowstart_lab::results::summary::Summary;
 use flowstart_lab::run::testbed::Testbed;
 use flowstart_lab::study::Study;
 use flowstart_lab::study::plan::Plan;
@@ -254,8 +255,9 @@ pub(crate) fn note_machine(_: &mut Study) -> Result<(), Failure> {
 /// Performs a study, writes its folder and shows the result.
 pub(crate) fn perform(study: &Study, results: &Results) -> Result<ExitCode, Failure> {
     let table = OnceLock::new();
-    let published =
-        |plan: &Plan, rows: &[Row]| table.get_or_init(|| published_table(&study.scenario, plan, rows)).clone();
+    let published = |plan: &Plan, rows: &[Row], summary: &Summary| {
+        table.get_or_init(|| published_table(&study.scenario, plan, rows, summary)).clone()
+    };
     let cells = study.plan.cells().len();
     detail!(
         "cells: {cells}, repetitions: {}, runs: {}, seed: {}, threads: {}",
@@ -291,7 +293,13 @@ pub(crate) fn perform(study: &Study, results: &Results) -> Result<ExitCode, Fail
     }
     let problem = folder.and_then(|folder| folder.problem);
     let report = results.out.as_ref().filter(|_| problem.is_none()).map(|folder| folder.join("report.html"));
-    let shown = show(study, results, &performed, published(&study.plan, &performed.rows).as_ref(), report.as_deref());
+    let shown = show(
+        study,
+        results,
+        &performed,
+        published(&study.plan, &performed.rows, &performed.summary).as_ref(),
+        report.as_deref(),
+    );
     report_failures(&performed.rows);
     if let Some(problem) = problem {
         return Err(problem.into());
@@ -319,11 +327,11 @@ fn show(
     match published {
         Some(table) => {
             text += &format!("{}\n\n", output::published(&table.cells));
-            text += &output::wrapped(
-                "In each cell: our speed-up (the paper's), below it our extra losses (the paper's). ▲ faster, ▼ slower, \
-                 △▽ within one RTT, ● not significant. Times count from the request and the tests are the paper's, so a \
-                 mark may differ from the answer above.",
-            );
+            text += &output::wrapped(&format!(
+                "In each cell: our speed-up (the paper's), below it our extra losses (the paper's), both from the \
+                 request on. The marks are the answer's, whose times count from the handshake on: {}.",
+                flowstart_report::legend()
+            ));
             text += &format!("\n{}\n", output::checks(&table.checks));
         }
         None => text += &output::cells(&study.plan, summary),

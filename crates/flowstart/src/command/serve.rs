@@ -10,12 +10,13 @@ use flowstart_core::sources::Known;
 use flowstart_core::time::Duration;
 use flowstart_core::units::Bytes;
 use flowstart_quic::hint::HintPolicy;
-use flowstart_serve::server::{self, FallBack, InterfaceChoice, Limits, Schemes, Server, ServerError};
+use flowstart_serve::server::{self, FallBack, InterfaceChoice, Lack, Limits, Schemes, Server, ServerError};
 use flowstart_serve::{H3, Scheme};
 use ipnet::IpNet;
 use serde_json::json;
 
 use crate::failure::Failure;
+use crate::interruption::Interruptions;
 use crate::output::print;
 use crate::quic::{self, CertificateOptions, SchemeOptions, socket_address, std_time, warnings};
 
@@ -46,7 +47,8 @@ link goes by the speed of the interface.
 
 A scheme starts from what sources state of the path: hints, --path-store and --path-state-key, --oracle, --interface, \
 --deadline, --quick-start. A source that does not answer within 50 ms is left out. A scheme that could use none of \
-what the server knows, such as blitzstart without --hint-policy, is refused. What each source stated and whether the \
+what the server knows is refused: blitzstart without --hint-policy, or with one whose evidence can never come, a path \
+store that cannot be opened, an interface that does not tell its speed. What each source stated and whether the \
 launch depended on it stand in --qlog (flowstart:launch) and in --metrics (flowstart_sources).
 
 With --early-data a returning client's request is answered before the handshake is complete. Each session ticket \
@@ -94,8 +96,9 @@ pub(crate) struct Arguments {
     /// While this file exists, connections start with plain slow start.
     #[arg(long, value_name = "FILE")]
     kill_file: Option<PathBuf>,
-    /// Share of the launches' bytes that may be lost. Above it connections start with plain slow start for a while:
-    /// those of a prefix, /24 or /48, for its own losses, and all of them if at least ten prefixes lose.
+    /// Share of a launch's bytes that may be lost, in the mean over launches, of which none counts for more than twice
+    /// this. Above it connections start with plain slow start for a while: those of a prefix, /24 or /48, for its own
+    /// losses, and all of them if at least six prefixes lose.
     #[arg(long, value_name = "SHARE", default_value_t = 0.1)]
     launch_loss_limit: f64,
     /// How many of the latest launches count for this. For all prefixes together it is ten at least.
@@ -306,7 +309,33 @@ fn option_of(known: Known) -> &'static str {
         Known::Requested => "--deadline",
         Known::Approved => "--quick-start",
         Known::Concurrent => "several connections of a client",
+        Known::Advised => "--scone",
     }
+}
+
+/// What is wrong with the source of it that was given, and what to give instead; `None` without one.
+fn remedy(known: Known, lack: &Lack) -> Option<String> {
+    Some(match (lack, known) {
+        (Lack::Interface(name), _) => {
+            format!("--interface `{name}` does not tell its speed, as most virtual ones do not; name one that does")
+        }
+        (Lack::NoInterface, _) => {
+            "--interface `route`: no interface tells its speed, or --listen is an address of this host alone; name one \
+             that does"
+                .into()
+        }
+        (Lack::NoHistory, _) => "--hint-policy goes by what the client's network has received, which --path-store \
+                                 keeps; add that, or use cap:rate=50mbit"
+            .into(),
+        (Lack::NoLink, _) => "--hint-policy goes by the speed of this host's link, and no interface tells one, or \
+                              --listen is an address of this host alone; use cap:rate=50mbit"
+            .into(),
+        (Lack::PathStore(problem), Known::Hint) => {
+            format!("--hint-policy goes by --path-store {problem}; name another, or use cap:rate=50mbit")
+        }
+        (Lack::PathStore(problem), _) => format!("--path-store {problem}; name another, or use --path-state-key"),
+        _ => return None,
+    })
 }
 
 /// A server that cannot start mostly has a wrong option.
@@ -317,9 +346,14 @@ fn failure(error: ServerError) -> Failure {
         ServerError::PathStateKey { file, problem } => Failure::File { file, message: problem, text: None },
         ServerError::Listen { address, cause } => refused("listen", address, &cause.to_string()),
         ServerError::Metrics { address, cause } => refused("metrics", address, &cause.to_string()),
-        ServerError::NoSource { ref senses, .. } => {
-            let options: Vec<_> = senses.iter().map(|known| option_of(*known)).collect();
-            Failure::Input(format!("{error}: use {}", options.join(" or ")))
+        ServerError::NoSource { ref lacks, .. } => {
+            let without = lacks.iter().filter(|(_, lack)| *lack == Lack::NoSource);
+            let options: Vec<_> = without.map(|(known, _)| option_of(*known)).collect();
+            let mut ways: Vec<_> = lacks.iter().filter_map(|(known, lack)| remedy(*known, lack)).collect();
+            if !options.is_empty() {
+                ways.push(format!("use {}", options.join(" or ")));
+            }
+            Failure::Input(format!("{error}: {}", ways.join("; or ")))
         }
         ServerError::QuickStart(error) => Failure::Input(format!("--quick-start: {error}")),
         ServerError::Source(_) | ServerError::Request { .. } => Failure::Input(error.to_string()),
@@ -370,37 +404,37 @@ fn raise_file_limit() {}
 
 /// The first of these completes with the first SIGINT or SIGTERM, the second with the second. Until the first signal
 /// SIGUSR1 turns the kill switch on and off. All are caught as soon as this has returned.
-#[cfg(unix)]
 fn signals(server: &Server) -> std::io::Result<(impl Future<Output = ()>, impl Future<Output = ()>)> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
-    let mut switch = signal(SignalKind::user_defined1())?;
-    let (mut interrupt_again, mut terminate_again) =
-        (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    let (mut first, mut second) = (Interruptions::caught()?, Interruptions::caught()?);
+    let switched = switches(server)?;
     let stop = async move {
-        loop {
-            tokio::select! {
-                _ = interrupt.recv() => break,
-                _ = terminate.recv() => break,
-                Some(()) = switch.recv() => {
-                    note!("the kill switch is {}", if server.toggle_kill_switch() { "on" } else { "off" });
-                }
-            }
+        tokio::select! {
+            () = first.next() => {}
+            () = switched => {}
         }
     };
     let again = async move {
-        for _ in 0..2 {
-            tokio::select! {
-                _ = interrupt_again.recv() => {}
-                _ = terminate_again.recv() => {}
-            }
-        }
+        second.next().await;
+        second.next().await;
     };
     Ok((stop, again))
 }
 
-/// What completes with the first Ctrl-C, and what never does.
+/// What turns the kill switch with each SIGUSR1, and never completes.
+#[cfg(unix)]
+fn switches(server: &Server) -> std::io::Result<impl Future<Output = ()>> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut switch = signal(SignalKind::user_defined1())?;
+    Ok(async move {
+        loop {
+            switch.recv().await;
+            note!("the kill switch is {}", if server.toggle_kill_switch() { "on" } else { "off" });
+        }
+    })
+}
+
+/// Other systems have no such signal.
 #[cfg(not(unix))]
-fn signals(_: &Server) -> std::io::Result<(impl Future<Output = ()>, impl Future<Output = ()>)> {
-    Ok((async { drop(tokio::signal::ctrl_c().await) }, std::future::pending()))
+fn switches(_: &Server) -> std::io::Result<impl Future<Output = ()>> {
+    Ok(std::future::pending())
 }

@@ -83,6 +83,8 @@ struct Ran {
     taken: Duration,
     /// What it wrote, where that is kept.
     wrote: String,
+    /// Bytes that it wrote beyond that.
+    unkept: u64,
     /// Whether the time was over, or a signal came.
     is_cut_off: bool,
 }
@@ -151,8 +153,8 @@ impl Arguments {
                 let mut wrote = Vec::new();
                 // What is missing, the program did not write.
                 drop(io::copy(&mut (&mut stdout).take(MOST_KEPT), &mut wrote));
-                drop(io::copy(&mut stdout, &mut io::sink()));
-                String::from_utf8_lossy(&wrote).into_owned()
+                let unkept = io::copy(&mut stdout, &mut io::sink()).unwrap_or(0);
+                (String::from_utf8_lossy(&wrote).into_owned(), unkept)
             })
         });
         let limit = std_time(self.limit);
@@ -169,8 +171,8 @@ impl Arguments {
             thread::sleep(LOOK);
         };
         let taken = began.elapsed();
-        let wrote = reading.and_then(|reading| reading.join().ok()).unwrap_or_default();
-        Ok(Ran { server: None, status, taken, wrote, is_cut_off })
+        let (wrote, unkept) = reading.and_then(|reading| reading.join().ok()).unwrap_or_default();
+        Ok(Ran { server: None, status, taken, wrote, unkept, is_cut_off })
     }
 
     fn say(&self, rep: u32, ran: &Ran, told: &Told) -> Result<(), Failure> {
@@ -182,6 +184,7 @@ impl Arguments {
                 "exit": exit,
                 "cut_off": ran.is_cut_off,
                 "output": ran.wrote,
+                "output_left_out_bytes": ran.unkept,
                 "server_exit": ran.server.map(|status| status.code()),
                 "link": as_json(told),
             });

@@ -1,5 +1,7 @@
 //! The table of an experiment's cells, as wide as the terminal.
 
+use std::collections::BTreeSet;
+
 use flowstart_lab::results::cell_summary::CellSummary;
 use flowstart_lab::results::felt::felt;
 use flowstart_lab::results::harm::HarmIn;
@@ -253,12 +255,12 @@ fn metrics(plan: &Plan, shown: &[(Cell, &CellSummary)]) -> Vec<Column> {
     let (objects, videos) = (!felt_by.is_empty(), felt_by.contains(&Felt::Start));
     let web = plan.sizes.iter().any(|size| size.value.sessions().is_some());
     let time = match &felt_by[..] {
-        [] => "FCT ms",
-        all if all.iter().all(|felt| *felt == Felt::Start) => "first\npicture ms",
-        all if all.iter().all(|felt| *felt == Felt::Completion) => "page ms",
+        [] => "mean\nFCT ms",
+        all if all.iter().all(|felt| *felt == Felt::Start) => "mean first\npicture ms",
+        all if all.iter().all(|felt| *felt == Felt::Completion) => "mean\npage ms",
         all if all.iter().all(|felt| *felt == Felt::Objects) => "mean\nchunk ms",
-        _ if videos => "page, chunk or\nfirst picture ms",
-        _ => "page or mean\nchunk ms",
+        _ if videos => "mean page, chunk or\nfirst picture ms",
+        _ => "mean page or\nchunk ms",
     };
     let mut columns = vec![column(time, true, &|cell, row| number(mean(row, felt(plan, cell).0), 0))];
     if shown.iter().any(|(_, row)| row.vs_baseline.is_some()) {
@@ -302,17 +304,33 @@ fn metrics(plan: &Plan, shown: &[(Cell, &CellSummary)]) -> Vec<Column> {
             columns.push(column(title, true, &|_, row| in_percent(mean(row, name))));
         }
     }
+    if compared_axes(plan, shown) > 1 {
+        let baseline = |cell: &Cell| changed(plan, cell).map_or(String::new(), |(_, baseline)| baseline.to_owned());
+        columns.push(column("compared with", false, &|cell, _| baseline(cell)));
+    }
     columns
 }
 
 /// The speed-up with its simultaneous interval.
 fn speedup(row: &CellSummary) -> String {
     let Some(versus) = &row.vs_baseline else { return String::new() };
-    let interval = versus.speedup_ci.map_or(String::new(), |[low, high]| {
-        let digits = digits_beside_one(&[low, high], 2);
-        format!(" ({low:.digits$}–{high:.digits$})")
-    });
-    format!("{}{interval}", number(versus.speedup, 2))
+    let all: Vec<f64> = versus.speedup.into_iter().chain(versus.speedup_ci.into_iter().flatten()).collect();
+    let digits = digits_beside_one(&all, 2);
+    let ends = |[low, high]: [f64; 2]| format!(" ({low:.digits$}–{high:.digits$})");
+    format!("{}{}", number(versus.speedup, digits), versus.speedup_ci.map_or(String::new(), ends))
+}
+
+/// What a cell is compared on: an axis, and its value in the baseline.
+fn changed<'a>(plan: &'a Plan, cell: &Cell) -> Option<(&'static str, &'a str)> {
+    let baseline = plan.baseline_of(cell)?;
+    let axis = AXES.iter().find(|axis| axis.place(*cell) != axis.place(baseline))?;
+    Some((axis.name(), axis.value(plan, &baseline)?))
+}
+
+/// On how many axes cells are compared. Where they are several, a mark does not say with what.
+fn compared_axes(plan: &Plan, shown: &[(Cell, &CellSummary)]) -> usize {
+    let axes: BTreeSet<&str> = shown.iter().filter_map(|(cell, _)| Some(changed(plan, cell)?.0)).collect();
+    axes.len()
 }
 
 /// The mark of a comparison's verdict.
@@ -337,6 +355,22 @@ mod tests {
         let rows = execute(&plan, 2, &[], |_| {}).unwrap();
         let summary = concluded(&plan, &rows);
         (plan, summary)
+    }
+
+    #[test]
+    fn a_column_says_with_what_a_cell_is_compared_where_that_differs() {
+        let table = |aqms: &str| {
+            let (plan, summary) = results(&format!(
+                "link = [\"dsl-fast\"]\nsize = [\"70KB\"]\nreps = 2\nscheme = [\"slow-start\", \"jump-start\"]\n\
+                 aqm = [{aqms}]"
+            ));
+            cells_within(&plan, &summary, 100)
+        };
+        let both = table("\"taildrop\", \"codel\"");
+        let last = |line: &str| line.split_whitespace().last().unwrap_or_default().to_owned();
+        let with: Vec<String> = both.lines().map(last).collect();
+        assert!(["with", "taildrop", "slow-start"].iter().all(|one| with.iter().any(|with| with == one)), "{both}");
+        assert!(!table("\"taildrop\"").contains("compared with"));
     }
 
     fn widest(table: &str) -> usize {

@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 use nix::libc;
 use nix::sys::socket::sockopt::{RcvBufForce, ReceiveTimeout, ReceiveTimestampns, SetStruct, TcpCongestion};
 use nix::sys::socket::{
-    AddressFamily, ControlMessageOwned, MsgFlags, SockFlag, SockProtocol, SockType, recvmsg, setsockopt, socket,
+    AddressFamily, ControlMessageOwned, MsgFlags, SockFlag, SockProtocol, SockType, SockaddrIn, connect, recvmsg,
+    setsockopt, socket,
 };
 use nix::sys::time::{TimeVal, TimeValLike};
 
@@ -100,6 +101,26 @@ pub(crate) fn get(sides: &Sides, server: &Server) -> (f64, usize) {
         stream.read_to_end(&mut got).unwrap();
         (began.elapsed().as_secs_f64(), got.len())
     })
+}
+
+/// Sends so many bytes from the servers' side, which connects, to a socket of the clients' side; how many arrive.
+pub(crate) fn upload(sides: &Sides, sink: TcpListener, congestion_control: &str, size: usize) -> usize {
+    let port = sink.local_addr().unwrap().port();
+    let counting = std::thread::spawn(move || {
+        let mut got = Vec::new();
+        sink.accept().unwrap().0.read_to_end(&mut got).unwrap();
+        got.len()
+    });
+    let name = congestion_control.to_owned();
+    sides.of_servers(move || {
+        let flags = SockFlag::empty();
+        let own = socket(AddressFamily::Inet, SockType::Stream, flags, SockProtocol::Tcp).unwrap();
+        setsockopt(&own, TcpCongestion, &name.into()).unwrap();
+        let to = SockaddrIn::new(10, 9, 0, 2, port);
+        connect(own.as_raw_fd(), &to).unwrap();
+        TcpStream::from(own).write_all(&vec![7; size]).unwrap();
+    });
+    counting.join().unwrap()
 }
 
 /// A packet of TCP that has passed the servers' interface.

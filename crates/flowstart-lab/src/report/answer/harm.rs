@@ -2,22 +2,41 @@
 
 use flowstart_statistics::median;
 
-use super::words::{MOST_NAMED, listed, listed_by_value, percent};
+use super::words::{MOST_NAMED, NOBODY, is_of_others, listed, listed_by_value, middle_of, percent};
 use crate::results::cell_summary::CellSummary;
 use crate::results::harm::HarmIn;
 use crate::results::summary::Summary;
-use crate::study::plan::{AXES, Axis, Plan};
+use crate::study::plan::{AXES, Axis, Cell, Plan};
 
 /// Harm to others beside a value of an axis and beside the first one: in the median over settings, and at worst where
 /// people feel it. What flows lose in bytes and time depends on the size first, so their worst setting says little, and
 /// sizes that differ much are told one by one.
 pub(super) struct Harm {
     measure: HarmIn,
-    /// The size, the medians, and the worst of each side.
-    parts: Vec<(String, [f64; 2], [f64; 2])>,
+    parts: Vec<Part>,
+    /// Whether the parts are competitors.
+    by_competitor: bool,
     /// Packets that others lost, in the median: on a full link nobody can take less from them than what he carries, so
     /// only this tells how hard he was on them.
     dropped: Option<[f64; 2]>,
+}
+
+/// Harm with a size or to a competitor, or with and to all of them.
+struct Part {
+    /// Empty for all.
+    name: String,
+    /// The median of each side.
+    middle: [f64; 2],
+    worst: [f64; 2],
+    /// Settings that the medians are taken over.
+    count: usize,
+}
+
+impl Part {
+    /// What the medians are, behind a number.
+    fn which(&self) -> String {
+        if self.count > 1 { format!(" in the {}", middle_of(self.count)) } else { String::new() }
+    }
 }
 
 /// Sizes differ much if the largest is this many times the smallest.
@@ -26,89 +45,118 @@ const MUCH_LARGER: u64 = 4;
 const ALIKE: f64 = 0.01;
 
 impl Harm {
-    /// From the cells of a value beside others, each with the place of its size and with the cell that it is compared
-    /// with.
-    pub(super) fn of(plan: &Plan, cells: &[(usize, [&CellSummary; 2])]) -> Option<Self> {
+    /// From the cells of a value beside others, each with its results and those of the cell that it is compared with.
+    pub(super) fn of(plan: &Plan, cells: &[(Cell, [&CellSummary; 2])]) -> Option<Self> {
         let measure = HarmIn::of(plan);
-        let part = |size: Option<usize>| {
-            let own = cells.iter().filter(|(place, _)| size.is_none_or(|size| size == *place));
+        let part = |of: Option<(&Axis, usize)>| {
+            let own = cells.iter().filter(|(cell, _)| of.is_none_or(|(axis, place)| axis.place(*cell) == place));
             let harm = own.filter_map(|(_, [own, base])| measure.mean(own).zip(measure.mean(base)));
             let (own, base): (Vec<f64>, Vec<f64>) = harm.unzip();
-            let name = size.map_or(String::new(), |size| plan.sizes[size].text.clone());
-            Some((name, [median(&own)?, median(&base)?], [measure.worst(&own)?, measure.worst(&base)?]))
+            Some(Part {
+                name: of.map_or(String::new(), |(axis, place)| axis.texts(plan)[place].to_owned()),
+                middle: [median(&own)?, median(&base)?],
+                worst: [measure.worst(&own)?, measure.worst(&base)?],
+                count: own.len(),
+            })
         };
         let bytes = || cells.iter().map(|(_, [own, _])| own.size_bytes);
         let differ = bytes().max()? >= bytes().min()?.saturating_mul(MUCH_LARGER);
-        let parts: Vec<_> = match differ && !measure.is_felt() && plan.sizes.len() <= MOST_NAMED {
-            true => (0..plan.sizes.len()).filter_map(|size| part(Some(size))).collect(),
-            false => part(None).into_iter().collect(),
+        // Competitors have nothing in common that a median would be of.
+        let competitors = AXES.iter().find(|axis| is_of_others(axis))?;
+        let others = competitors.texts(plan).into_iter().filter(|text| *text != NOBODY).count();
+        let sizes = AXES.iter().find(|axis| axis.name() == "size")?;
+        let told = match (others > 1, differ && plan.sizes.len() <= MOST_NAMED) {
+            _ if measure.is_felt() => None,
+            (true, _) => Some(competitors),
+            (false, true) => Some(sizes),
+            (false, false) => None,
+        };
+        let by_competitor = told.is_some_and(is_of_others);
+        let parts: Vec<Part> = match told {
+            Some(axis) => (0..axis.length(plan)).filter_map(|place| part(Some((axis, place)))).collect(),
+            None => part(None).into_iter().collect(),
         };
         let dropped = |side: usize| {
             let packets = |cells: &[&CellSummary; 2]| cells[side].others.as_ref()?.dropped_packets.mean;
             median(&cells.iter().filter_map(|(_, cells)| packets(cells)).collect::<Vec<_>>())
         };
-        let dropped = (measure == HarmIn::Goodput).then(|| dropped(0).zip(dropped(1))).flatten();
-        (!parts.is_empty()).then_some(Self { measure, parts, dropped: dropped.map(|(own, base)| [own, base]) })
+        let is_alone = measure == HarmIn::Goodput && others == 1;
+        let dropped = is_alone.then(|| dropped(0).zip(dropped(1))).flatten();
+        (!parts.is_empty()).then_some(Self {
+            measure,
+            parts,
+            by_competitor,
+            dropped: dropped.map(|(own, base)| [own, base]),
+        })
     }
 
-    /// The clause behind an answer.
-    pub(super) fn words(&self, baseline: &str) -> String {
-        let (_, middle, worst) = &self.parts[0];
+    /// The clause behind an answer about `it`.
+    pub(super) fn words(&self, it: &str, baseline: &str) -> String {
+        let part = &self.parts[0];
         let [own, base] = [0, 1].map(|side| {
-            let [middle, worst] = [middle[side], worst[side]].map(|value| in_words(self.measure, value));
+            let [middle, worst] = [part.middle[side], part.worst[side]].map(|value| in_words(self.measure, value));
             if middle == worst { middle } else { format!("{middle} (at worst {worst})") }
         });
+        let which = part.which();
         match self.measure {
             HarmIn::Score => {
-                format!("the conversation's worst second scores {own} beside it and {base} beside {baseline}")
+                format!("the conversation's worst second scores{which} {own} beside {it} and {base} beside {baseline}")
             }
             HarmIn::Frames => {
-                format!("the call beside it does not show {own} of its frames, and {base} beside {baseline}")
+                format!("of the call's frames{which} {own} are not shown beside {it}, and {base} beside {baseline}")
             }
-            HarmIn::Time | HarmIn::Goodput => self.taken(baseline) + &self.lost(baseline),
+            HarmIn::Time | HarmIn::Goodput => self.taken(it, baseline) + &self.lost(it, baseline),
         }
     }
 
     /// The packets that others lost, where they lost more or fewer than beside the first value.
-    fn lost(&self, baseline: &str) -> String {
+    fn lost(&self, it: &str, baseline: &str) -> String {
         match self.dropped.map(|sides| sides.map(packets)) {
             Some([own, base]) if own != base => {
-                format!("; because of it they lose {own} packets, because of {baseline} {base}")
+                format!("; because of {it} they lose {own} packets, because of {baseline} {base}")
             }
             _ => String::new(),
         }
     }
 
     /// What flows without people lose, where they lose anything and more than beside the first value.
-    fn taken(&self, baseline: &str) -> String {
+    fn taken(&self, it: &str, baseline: &str) -> String {
+        let which = || self.parts.iter().map(Part::which).find(|which| !which.is_empty()).unwrap_or_default();
         let is_none = |value: f64| in_words(self.measure, value) == in_words(self.measure, 0.0);
         let is_alike = |[own, base]: [f64; 2]| {
             in_words(self.measure, own) == in_words(self.measure, base)
                 || (own - base).abs() <= ALIKE * own.abs().max(base.abs())
         };
-        if self.parts.iter().all(|(_, middle, _)| middle.iter().all(|value| is_none(*value))) {
-            return "it takes nothing from others".to_owned();
+        if self.parts.iter().all(|part| part.middle.iter().all(|value| is_none(*value))) {
+            let is_all = self.parts.iter().all(|part| part.worst.iter().all(|value| is_none(*value)));
+            return format!("{it} takes nothing from others{}", if is_all { String::new() } else { which() });
         }
-        let (alike, apart): (Vec<_>, Vec<_>) = self.parts.iter().partition(|(_, middle, _)| is_alike(*middle));
+        let which = which();
+        let (alike, apart): (Vec<&Part>, Vec<&Part>) = self.parts.iter().partition(|part| is_alike(part.middle));
         if apart.is_empty() {
-            return format!("it takes no more from others than {baseline}");
+            return format!("{it} takes no more from others than {baseline}{which}");
         }
         let (others, verb) = match self.measure {
             HarmIn::Time => ("other transfers", "take"),
             _ => ("competing flows", "deliver"),
         };
-        let with = |size: &str| if size.is_empty() { String::new() } else { format!(" with {size}") };
-        let said = apart.into_iter().map(|(size, [own, base], _)| {
-            let [own, base] = [*own, *base].map(|value| in_words(self.measure, value));
-            format!("{own} beside it and {base} beside {baseline}{}", with(size))
+        let said = apart.into_iter().map(|part| {
+            let [own, base] = part.middle.map(|value| in_words(self.measure, value));
+            let said = format!("{own} beside {it} and {base} beside {baseline}");
+            match &*part.name {
+                "" => said,
+                other if self.by_competitor => format!("{said} ({other})"),
+                size => format!("{said} with {size}"),
+            }
         });
         let said = said.collect::<Vec<_>>().join(", ");
-        let rest: Vec<String> = alike.into_iter().map(|(size, ..)| size.clone()).collect();
+        let rest: Vec<String> = alike.into_iter().map(|part| part.name.clone()).collect();
+        let to = if self.by_competitor { "from" } else { "with" };
         let rest = match rest.is_empty() {
             true => String::new(),
-            false => format!("; it takes no more than {baseline} with {}", listed(&rest)),
+            false => format!("; {it} takes no more than {baseline} {to} {}", listed(&rest)),
         };
-        format!("{others} {verb} {said}{rest}")
+        format!("{others} {verb}{which} {said}{rest}")
     }
 }
 
@@ -162,10 +210,12 @@ pub(super) fn best_for_people(plan: &Plan, summary: &Summary, compared: &'static
         let met = (0..texts.len()).map(|place| at_worst(plan, summary, measure, axis, place));
         let (values, cells): (Vec<f64>, Vec<&CellSummary>) = met.collect::<Option<Vec<_>>>()?.into_iter().unzip();
         let (best, worst) = (measure.best(&values)?, measure.worst(&values)?);
+        // Of several settings each value's worst.
+        let at_worst = if plan.cells().len() > axis.length(plan) { "at worst " } else { "" };
         let who = if measure == HarmIn::Score { "conversation" } else { "call" };
         let met = |value: f64| match measure {
-            HarmIn::Score => format!("a worst second of {}", in_words(measure, value)),
-            _ => format!("{} of its frames not shown", in_words(measure, value)),
+            HarmIn::Score => format!("a worst second of {at_worst}{}", in_words(measure, value)),
+            _ => format!("{at_worst}{} of its frames not shown", in_words(measure, value)),
         };
         let named = |wanted: &dyn Fn(usize) -> bool| {
             let names: Vec<String> =

@@ -1,6 +1,7 @@
 //! How a value of an axis compares with the first one, in words.
 
-use flowstart_report::{Certainty, Kind, Verdict};
+use flowstart_core::event::ExitReason;
+use flowstart_report::{Certainty, Kind, Verdict, WASTE};
 use flowstart_statistics::median;
 
 use super::harm::Harm;
@@ -9,21 +10,27 @@ use super::words::{
 };
 use super::{carried, verbs};
 use crate::results::cell_summary::{CellSummary, Comparison};
-use crate::results::comparison::WASTE;
 use crate::results::row::NO_EXIT;
 use crate::results::summary::Summary;
 use crate::study::plan::{AXES, Axis, Cell, Plan};
 
 /// What comparisons show most of which are unclear.
 const UNCLEAR: &str = "no clear difference";
+/// What comparisons show in all of which every packet is the same.
+const SAME: &str = "no difference";
 /// What comparisons show all of which are known to differ little.
 const SMALL: &str = "no difference of more than 1 %";
 /// The part of the bytes that is said to be none.
 const FEW_BYTES: f64 = 0.0005;
 /// The part of the bytes by which a setting has to exceed the median to be named.
 const MUCH_MORE: f64 = 0.02;
-/// A value gains by waste where more than one in this many of its gains does.
+/// Gains are by waste where more than one in this many is.
 const WASTEFUL: usize = 4;
+
+/// Whether so many gains are by waste, taken together.
+fn is_by_waste(gains: usize, wasteful: usize) -> bool {
+    wasteful * WASTEFUL > gains
+}
 
 /// The comparison of a value of an axis with the first one, over all settings.
 pub(super) struct Standing<'a> {
@@ -92,7 +99,7 @@ impl<'a> Standing<'a> {
             let inflation = |cell: &CellSummary| cell.metrics.get("inflation").and_then(|metric| metric.mean);
             twice.extend(inflation(own));
             bytes.extend(inflation(own).zip(inflation(base)).map(|(own, base)| (1.0 + own) / (1.0 + base) - 1.0));
-            compared.push((cell.size, [own, base]));
+            compared.push((*cell, [own, base]));
         }
         let middle = median(&speedups)?;
         let mut standing = Self {
@@ -113,9 +120,19 @@ impl<'a> Standing<'a> {
         Some(standing)
     }
 
-    /// How much sooner it is.
+    /// The median of the longer times, as a speed-up: over an even number of settings it is not that of the speed-ups.
+    fn slowed(&self) -> f64 {
+        let times: Vec<f64> = self.cells.iter().filter_map(|(.., versus)| Some(1.0 / versus.speedup?)).collect();
+        median(&times).map_or(self.middle, |longer| 1.0 / longer)
+    }
+
+    /// How much sooner it is, and in how many comparisons by waste.
     pub(super) fn gain(&self) -> String {
-        format!("{} times sooner", ratio([self.middle; 2]))
+        let by_waste = match self.signs() {
+            [.., 0] => String::new(),
+            [.., wasteful] => format!(", by waste in {wasteful} of {}", self.cells.len()),
+        };
+        format!("{} times sooner{by_waste}", ratio([self.middle; 2]))
     }
 
     pub(super) fn verdicts(&self) -> impl Iterator<Item = Verdict> {
@@ -148,7 +165,7 @@ impl<'a> Standing<'a> {
         let [gains, losses, wasteful] = self.signs();
         let most = |count: usize| count * 2 >= self.cells.len();
         if self.middle > 1.0 && losses == 0 && most(gains) {
-            let is_waste = self.waste.is_some_and(|waste| waste > WASTE) || wasteful * WASTEFUL > gains;
+            let is_waste = self.waste.is_some_and(|waste| waste > WASTE) || is_by_waste(gains, wasteful);
             if is_waste { Kind::FasterByWaste } else { Kind::Faster }
         } else if self.middle < 1.0 && gains == 0 && most(losses) {
             Kind::Slower
@@ -169,18 +186,21 @@ impl<'a> Standing<'a> {
         gains + losses > 0 && gains.max(losses) < self.cells.len()
     }
 
-    /// What some comparisons show and others do not: for each value of the axis that tells them apart best, or else in
-    /// numbers.
-    fn parts(&self, plan: &Plan) -> String {
+    /// What some comparisons show and others do not, for each value of the axis that tells them apart best.
+    fn parts(&self, plan: &Plan) -> Option<String> {
         let Self { name, baseline, .. } = self;
         let others = AXES.iter().filter(|axis| axis.name() != self.axis.name() && axis.length(plan) > 1);
         let named = others.filter(|axis| axis.length(plan) <= MOST_NAMED);
         let told = named.filter_map(|axis| Some((axis, self.told_apart(plan, axis)?)));
         // Of those that tell equally well the first.
         let told = told.reduce(|best, other| if other.1.1 > best.1.1 { other } else { best });
-        if let Some((axis, (parts, _))) = told {
-            return format!("{name} differs between {} from {baseline}: {}", axis.plural, listed(&parts));
-        }
+        let (axis, (parts, _)) = told?;
+        Some(format!("{name} differs between {} from {baseline}: {}", axis.plural, listed(&parts)))
+    }
+
+    /// How many comparisons show a gain, and how many a loss.
+    fn counted(&self) -> String {
+        let Self { name, baseline, .. } = self;
         let [gains, losses, wasteful] = self.signs();
         let by_waste = match wasteful {
             0 => String::new(),
@@ -188,9 +208,10 @@ impl<'a> Standing<'a> {
             some => format!(" ({some} by waste)"),
         };
         let mut said = Vec::new();
-        said.extend((gains > 0).then(|| format!("faster in {gains}{by_waste}")));
-        said.extend((losses > 0).then(|| format!("slower in {losses}")));
-        format!("{name} is {} of {} comparisons with {baseline}", listed(&said), self.cells.len())
+        said.extend((gains > 0).then(|| format!("faster than {baseline} in {gains}{by_waste}")));
+        let than = if gains > 0 { String::new() } else { format!(" than {baseline}") };
+        said.extend((losses > 0).then(|| format!("slower{than} in {losses}")));
+        format!("{name} is {} of {} comparisons", listed(&said), self.cells.len())
     }
 
     /// What the comparisons of each value of an axis show, and how many of all comparisons show what is said of their
@@ -210,25 +231,35 @@ impl<'a> Standing<'a> {
             let small = count(|one| matches!(one.kind, Kind::Negligible | Kind::Same));
             let all = comparisons.len();
             // What is said of some is in numbers of these.
-            let middle_where = |is: fn(Verdict) -> bool| {
+            let middle_where = |is: fn(Verdict) -> bool, of: fn(f64) -> f64| {
                 let own = comparisons.iter().filter(|versus| versus.verdict.is_some_and(is));
-                median(&own.filter_map(|versus| versus.speedup).collect::<Vec<_>>())
+                median(&own.filter_map(|versus| versus.speedup.map(of)).collect::<Vec<_>>())
             };
             let in_some = |some: usize| if some < all { format!(" in {some} of {all}") } else { String::new() };
+            let same = count(|one| one.kind == Kind::Same);
             let (sign, as_said, said) = match (gains * 2 >= all, losses * 2 >= all) {
                 _ if gains > 0 && losses > 0 => return None,
                 (true, _) if gains > 0 => {
-                    let by_waste = if wasteful * 2 > gains { " by waste" } else { "" };
-                    let middle = ratio([middle_where(Verdict::is_gain)?; 2]);
+                    let by_waste = match wasteful {
+                        0 => String::new(),
+                        _ if is_by_waste(gains, wasteful) => " by waste".to_owned(),
+                        some => format!(" ({some} by waste)"),
+                    };
+                    let middle = ratio([middle_where(Verdict::is_gain, |speedup| speedup)?; 2]);
                     (1, gains, format!("{middle} times sooner{by_waste}{}", in_some(gains)))
                 }
                 (_, true) if losses > 0 => {
-                    let middle = longer(middle_where(|one| one.kind == Kind::Slower)?);
+                    let middle = longer(middle_where(|one| one.kind == Kind::Slower, f64::recip)?.recip());
                     (-1, losses, format!("{middle}{}", in_some(losses)))
                 }
                 _ => {
                     let unclear = all - gains - losses;
-                    let said = if small == all { SMALL } else { UNCLEAR };
+                    let said = match all {
+                        0 => "nothing to compare",
+                        _ if same == all => SAME,
+                        _ if small == all => SMALL,
+                        _ => UNCLEAR,
+                    };
                     (0, unclear, format!("{said}{}", in_some(unclear)))
                 }
             };
@@ -274,8 +305,33 @@ impl<'a> Standing<'a> {
         }
     }
 
-    /// The answer about this value.
-    pub(super) fn sentence(&self, plan: &Plan) -> String {
+    /// The answer about this value; where settings disagree a second sentence says what each of them shows.
+    pub(super) fn sentences(&self, plan: &Plan) -> Vec<String> {
+        if !self.is_partly() {
+            let paid = if self.cells.len() > 1 { self.paid() } else { None };
+            return std::iter::once(self.sentence(plan)).chain(paid).collect();
+        }
+        let cost = match self.verdict.kind {
+            Kind::FasterByWaste => format!(", by waste{}", self.waste()),
+            _ => self.bytes_sent(),
+        };
+        // A median over settings that disagree is not what a reader meets in any of them, so the counts come first.
+        let (range, middle) = (ratio(self.range), ratio([self.middle; 2]));
+        let which = middle_of(self.cells.len());
+        let headline = format!("{}; speed-up {range}, {which} {middle}{cost}", self.counted());
+        let mut sentences: Vec<String> = std::iter::once(headline).chain(self.parts(plan)).collect();
+        sentences.iter_mut().for_each(|sentence| sentence.push('.'));
+        sentences.extend(self.paid());
+        sentences
+    }
+
+    /// What others pay, in a sentence of its own: over several settings it is long.
+    fn paid(&self) -> Option<String> {
+        Some(format!("What others pay: {}.", self.harm.as_ref()?.words(self.name, self.baseline)))
+    }
+
+    /// The answer about a value that is the same everywhere.
+    fn sentence(&self, plan: &Plan) -> String {
         let Self { name, baseline, .. } = self;
         let [verb, infinitive] = verbs(plan);
         let place = match self.cells[..] {
@@ -285,18 +341,10 @@ impl<'a> Standing<'a> {
         };
         let basis = self.basis(plan);
         let bytes = self.bytes_sent();
-        let harm = self.harm.as_ref().map_or(String::new(), |harm| format!("; {}", harm.words(baseline)));
+        let harm = self.harm.as_ref().filter(|_| self.cells.len() == 1);
+        let harm = harm.map_or(String::new(), |harm| format!("; {}", harm.words("it", baseline)));
         match self.verdict.kind {
             Kind::Same => format!("{name} makes no difference{}: {}.", on(&place), self.same()),
-            // A median over settings that disagree is not what a reader meets in any of them.
-            _ if self.is_partly() => {
-                let speedup = ratio([self.middle; 2]);
-                let bytes = match self.verdict.kind {
-                    Kind::FasterByWaste => format!(", by waste{}", self.waste()),
-                    _ => bytes,
-                };
-                format!("{}; {speedup} times as fast{basis}{bytes}{harm}.", self.parts(plan))
-            }
             Kind::Negligible => {
                 let [speedup, interval] = beside_one(self.middle, self.interval());
                 format!(
@@ -320,7 +368,7 @@ impl<'a> Standing<'a> {
                 format!("{name} {verb}{place} {}{basis}{bytes}{harm}.", against(self.middle, self.interval(), baseline))
             }
             Kind::Faster | Kind::Slower => {
-                let against = against(self.middle, self.interval(), baseline);
+                let against = against(self.slowed(), self.interval(), baseline);
                 format!("{name} takes {against} to {infinitive}{place}{basis}{bytes}{harm}.")
             }
         }
@@ -328,8 +376,14 @@ impl<'a> Standing<'a> {
 
     fn same(&self) -> String {
         let reasons = || self.cells.iter().flat_map(|(_, cell, _)| cell.exit_reasons.keys());
-        let never_left = reasons().next().is_some() && reasons().all(|reason| reason == NO_EXIT);
-        let startup = if never_left { ", and no transfer left startup" } else { "" };
+        let are_all = |wanted: &str| reasons().next().is_some() && reasons().all(|reason| reason == wanted);
+        let startup = if are_all(NO_EXIT) {
+            ", and every transfer ended in startup (`flowstart trace` shows it)"
+        } else if are_all(ExitReason::Loss.name()) {
+            ", and packet loss ended every startup"
+        } else {
+            ""
+        };
         format!("every repetition is the same as with {}{startup}", self.baseline)
     }
 
@@ -361,7 +415,8 @@ impl<'a> Standing<'a> {
             Kind::Same => format!("{name} makes no difference: {}.", self.same()),
             _ if self.is_partly() => {
                 let is_waste = self.verdict.kind == Kind::FasterByWaste;
-                format!("{}{}.", self.parts(plan), if is_waste { self.waste() } else { String::new() })
+                let said = self.parts(plan).unwrap_or_else(|| self.counted());
+                format!("{said}{}.", if is_waste { self.waste() } else { String::new() })
             }
             Kind::Negligible => {
                 let [speedup, interval] = beside_one(self.middle, self.interval());
@@ -383,8 +438,9 @@ impl<'a> Standing<'a> {
                 format!("{name} is faster{still}, {speedup} times{interval}{in_median}{}.", self.waste())
             }
             Kind::Faster | Kind::Slower => {
-                let verb = if self.middle >= 1.0 { verbs(plan)[0] } else { "takes" };
-                format!("{name} {verb} {}{in_median}.", against(self.middle, self.interval(), self.baseline))
+                let (verb, middle) =
+                    if self.middle >= 1.0 { (verbs(plan)[0], self.middle) } else { ("takes", self.slowed()) };
+                format!("{name} {verb} {}{in_median}.", against(middle, self.interval(), self.baseline))
             }
         }
     }

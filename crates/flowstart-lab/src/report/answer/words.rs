@@ -132,9 +132,10 @@ pub(super) fn settings(plan: &Plan, compared: &Axis) -> String {
 }
 
 /// The competitor of a flow that is alone.
-const NOBODY: &str = "none";
+pub(super) const NOBODY: &str = "none";
 
-fn is_of_others(axis: &Axis) -> bool {
+/// Whether the values of an axis are the other users of the link.
+pub(super) fn is_of_others(axis: &Axis) -> bool {
     axis.name() == "competitor"
 }
 

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use csv::StringRecord;
 use flowstart_core::rng::{mix, name_hash};
+use flowstart_files::sync_folder_of;
 
 use crate::results::flows::{self, ExtraColumns, Row};
 use crate::results::folder::JOURNAL;
@@ -99,7 +100,8 @@ pub fn earlier(folder: &Path, plan: &Plan) -> Result<Earlier, ExperimentError> {
     }
     if nameless {
         let aside = new_name(folder);
-        fs::rename(&journal, &aside).map_err(|error| refused(&journal, error.to_string()))?;
+        let renamed = fs::rename(&journal, &aside).and_then(|()| sync_folder_of(&aside));
+        renamed.map_err(|error| refused(&journal, error.to_string()))?;
         earlier.set_aside = Some(aside);
     }
     if let Some(bytes) = bytes_of(&results)? {

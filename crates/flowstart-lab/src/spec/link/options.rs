@@ -35,7 +35,8 @@ const KEYS: &[Key<Link>] = &[
         .such_as("buffer=104pkt"),
     Key::new("counts", "waiting or system", "whether the buffer also holds the packet in service", "waiting")
         .such_as("counts=system"),
-    Key::new("up_rate", "a rate", "rate of the reverse direction", "rate").such_as("up_rate=5mbit"),
+    Key::new("up_rate", "a rate", "rate of the reverse direction", "rate, or the mean of the trace")
+        .such_as("up_rate=5mbit"),
     Key::new("up_trace", "a Mahimahi file", "recorded capacity of the reverse direction", "none")
         .such_as("up_trace=lte.up"),
     Key::new("up_buffer", "as buffer", "buffer of the reverse direction", "unlimited").such_as("up_buffer=100pkt"),

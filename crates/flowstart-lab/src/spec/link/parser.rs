@@ -54,7 +54,7 @@ impl Link {
                 let presets: Vec<&str> = PRESETS.iter().map(|preset| preset.name).collect();
                 let allowed = "`flowstart list links` shows the presets; a link of your own is \
                                rate=25mbit,rtt=50ms,buffer=50ms or trace=FILE,rtt=50ms,buffer=100pkt";
-                return Err(spec.refused(names::unknown(name, &presets, allowed)));
+                return Err(spec.unknown_name(&presets, allowed));
             };
             spec.add_defaults(Spec::parse(field, preset.spec)?);
         }
@@ -132,6 +132,9 @@ fn read(spec: &mut Spec<'_>, noise: bool, directory: &Path) -> Result<Link, Inpu
         return Err(spec.refused_value("pep", problem));
     }
     if let Some(key) = spec.unasked() {
+        if PRESETS.iter().any(|preset| names::is_same(preset.name, key)) {
+            return Err(spec.refused(format_args!("`{key}` is a link of its own; a space separates links")));
+        }
         return Err(spec.refused(names::unknown(key, spec.asked(), "`flowstart list link-options` shows all")));
     }
     let rate = rate.ok_or_else(|| spec.refused("rate: missing; a link needs rate=... or trace=FILE"))?;

@@ -64,13 +64,14 @@ fn keys_of_recordings(files: &[String]) -> Result<String, Failure> {
 /// Routes until a signal ends it, and then says what it counted: JSON to stdout, words to stderr.
 pub(super) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let (config, json) = (arguments.config()?, arguments.json);
-    let log = arguments.packet_log.as_deref().map(PacketLog::create).transpose()?;
     let mut router = Router::open(&config).map_err(failure)?;
     let stop = until_signal()?;
     let latest = Latest::default();
     let url = arguments.metrics.map(|address| metrics::listen(address, &latest)).transpose()?;
     let url = url.map(|address| format!("http://{address}/metrics"));
     let control = arguments.control.as_deref().map(|path| Control::listen(path, &latest)).transpose()?;
+    // Last, so that nothing is left of a router that cannot begin.
+    let log = arguments.packet_log.as_deref().map(PacketLog::create).transpose()?;
     let Config { servers, clients, .. } = &config;
     print(&if json {
         let mut ready = json!({ "servers": servers.to_string(), "clients": clients.to_string() });

@@ -19,10 +19,10 @@ pub(super) struct PacketLog {
 }
 
 impl PacketLog {
-    /// A new file, or an old one that begins anew.
+    /// A new file. What is there already stays as it is.
     pub(super) fn create(file: &Path) -> Result<Self, Failure> {
         let name = format!("--packet-log `{}`", file.display());
-        let opened = File::create(file).and_then(|file| {
+        let opened = File::create_new(file).and_then(|file| {
             let mut out = BufWriter::new(file);
             writeln!(out, "{COLUMNS}").map(|()| out)
         });

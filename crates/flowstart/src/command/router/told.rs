@@ -59,6 +59,10 @@ pub(in crate::command) fn in_words(told: &Told) -> String {
         + &seen_scone_in_words(&told.scone)
         + &quick_start_in_words(&told.quick_start)
         + &unsent_in_words(told.refused, told.unsent)
+        + &match told.unlogged {
+            0 => String::new(),
+            unlogged => format!("; {unlogged} packets are missing in the packet log"),
+        }
 }
 
 pub(in crate::command) fn as_json(told: &Told) -> Value {

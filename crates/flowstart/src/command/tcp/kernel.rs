@@ -5,7 +5,7 @@ use flowstart_bpf::port::{HintUse, Port, Ported};
 use flowstart_core::units::Rate;
 use serde_json::{Map, Value, json};
 
-use super::{Continuation, Load, More};
+use super::{Asking, Continuation, Load, More};
 use crate::command::relay::until_signal;
 use crate::failure::Failure;
 use crate::output::print;
@@ -21,13 +21,18 @@ pub(super) fn load(arguments: &Load, ported: &Ported) -> Result<(), Failure> {
         Continuation::Reno => kernel::Continuation::Reno,
     };
     let hints = arguments.hints.all()?;
-    kernel::load(ported, continuation, &hints, &arguments.interfaces).map_err(|error| failure(&error))?;
+    let asking = match arguments.asking {
+        Asking::Servers => kernel::Asking::Servers,
+        Asking::Clients => kernel::Asking::Clients,
+        Asking::Both => kernel::Asking::Both,
+    };
+    kernel::load(ported, continuation, &hints, (&arguments.interfaces, asking)).map_err(|error| failure(&error))?;
     let Port { scheme, kernel_name, asks_routers, .. } = ported.port;
     if *asks_routers && arguments.interfaces.is_empty() {
-        note!("note: without --interface no server of this host asks routers");
+        note!("without --interface nobody on this host asks routers");
     }
     if ported.hint_use != HintUse::None && hints.is_empty() {
-        note!("note: without --hint {scheme} knows nothing of any destination");
+        note!("without --hint {scheme} knows nothing of any destination");
     }
     print(&if arguments.form.json {
         format!("{}\n", json!({ "scheme": scheme, "kernel_name": kernel_name, "hints": hints.len() }))
@@ -44,6 +49,8 @@ pub(super) fn hint(port: &'static Port, more: &More) -> Result<(), Failure> {
         return Err(Failure::Input("tcp: there is no hint to give; use --hint or --path-store".into()));
     }
     let destinations: Vec<_> = more.remove.iter().map(|network| network.0).collect();
+    // What is refused changes nothing.
+    kernel::check_hints(port, &hints).map_err(|error| failure(&error))?;
     // First, so that these make room.
     let removed = if destinations.is_empty() { Ok(0) } else { kernel::remove_hints(port, &destinations) };
     let removed = removed.map_err(|error| failure(&error))?;

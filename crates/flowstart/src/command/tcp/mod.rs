@@ -33,6 +33,7 @@ Examples:
   flowstart tcp hint blitzstart --hint 192.0.2.0/24=50mbit,40ms
   flowstart tcp hint blitzstart --remove 192.0.2.0/24
   flowstart tcp load quick-start:rate=100mbit --interface eth0
+  flowstart tcp load quick-start:rate=20mbit --interface eth0 --asking clients   (uploads)
   flowstart tcp list
 
 A loaded scheme is a congestion control of the kernel (eBPF), under the name that `list` shows. Programs need no change: they get \
@@ -41,8 +42,8 @@ ask for it (TCP_CONGESTION). Until startup ends the scheme decides on the window
 does. Recovery from losses is the kernel's throughout. A scheme that lacks its input leaves the start to CUBIC, and the \
 counts of `status` say so.
 
-With quick-start a server's SYN/ACKs ask the routers of the path for a rate (RFC 4782), and clients of hosts where it is \
-loaded answer. Programs see all IPv4 packets and sockets of the host for that (control groups of version 2), and the packets \
+With quick-start a server's SYN/ACKs ask the routers of the path for a rate (RFC 4782), or with `--asking clients` the SYNs \
+of clients, and hosts where it is loaded answer. A server answers if it began to listen after that. Programs see all IPv4 packets and sockets of the host for that (control groups of version 2), and the packets \
 that leave by the named interfaces (TCX, Linux 6.6).
 
 A scheme stays loaded until `unload`, held by files below /sys/fs/bpf/flowstart. Connections that have it when it is \
@@ -80,10 +81,13 @@ struct Load {
     continuation: Continuation,
     #[command(flatten)]
     hints: Hints,
-    /// quick-start: the interfaces of this network namespace by which servers ask, over IPv4, up to 16. Without any
-    /// they do not ask. Clients always answer.
+    /// quick-start: the interfaces of this network namespace by which hosts ask, over IPv4, up to 16. Without any they
+    /// do not ask. They always answer.
     #[arg(long = "interface", value_name = "NAME", num_args = 1..)]
     interfaces: Vec<String>,
+    /// Who asks by them: servers with their SYN/ACK, for what they send, or clients with their SYN, for uploads.
+    #[arg(long, value_enum, default_value_t = Asking::Servers, requires = "interfaces")]
+    asking: Asking,
     #[command(flatten)]
     form: Form,
 }
@@ -137,6 +141,13 @@ impl FromStr for Network {
 enum Continuation {
     Cubic,
     Reno,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Asking {
+    Servers,
+    Clients,
+    Both,
 }
 
 #[derive(Debug, Args)]

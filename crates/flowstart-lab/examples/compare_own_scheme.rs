@@ -1,6 +1,6 @@
 //! A startup scheme from outside the repository against shipped ones, on two links, with a report.
 //!
-//! `cargo run --release -p flowstart-lab --example own_scheme [FOLDER]`; then open `FOLDER/report.html`.
+//! `cargo run --release -p flowstart-lab --example compare_own_scheme [FOLDER]`; then open `FOLDER/report.html`.
 
 use std::path::Path;
 
@@ -20,13 +20,12 @@ use flowstart_lab::study::{Study, scenario::Scenario};
 struct HalfOfTheHint;
 
 impl Startup for HalfOfTheHint {
-    fn launch(&mut self, _now: Timestamp, path: &PathKnowledge, _log: &mut DecisionLog) -> Launch {
+    fn launch(&mut self, _: Timestamp, path: &PathKnowledge, _: &mut DecisionLog) -> Launch {
         let bdp = path.hint.zip(path.handshake_rtt).map(|(hint, rtt)| hint.bandwidth.amount_in(rtt));
-        Launch::window(bdp.map_or(Bytes::new(12_000), |bdp| bdp.scale(0.5)).max(Bytes::new(12_000)))
+        Launch::window(bdp.map_or(Bytes::ZERO, |bdp| bdp.scale(0.5)).max(Bytes::new(12_000)))
     }
 
-    fn on_ack(&mut self, _ack: &Ack, window: Window, _in_use: bool, _rtt: &RttEstimator) -> Step {
-        let cwnd = window.cwnd;
+    fn on_ack(&mut self, _: &Ack, Window { cwnd, .. }: Window, _: bool, _: &RttEstimator) -> Step {
         Step::Exit(Continuation { cwnd, ssthresh: cwnd, reason: ExitReason::Other("half-of-the-hint") })
     }
 }
@@ -37,9 +36,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let own = CustomStartup::new("half-of-the-hint", Box::new(HalfOfTheHint))?;
     let study = Study::with_schemes(Scenario::from_text(question)?, Path::new("."), &[own])?;
     let folder = std::env::args().nth(1).unwrap_or_else(|| "results/own-scheme".to_owned());
-    let provenance = Provenance::of_this_process("own_scheme", env!("CARGO_PKG_VERSION"));
-    let mut results = Folder::new(folder.clone().into(), false, provenance, &|_, _| None);
-    let summary = perform(&study, &mut results, None, 0, &())?.summary;
-    println!("{}\n{}\n\nReport: {folder}/report.html", summary.answer, summary.answer_notes.join("\n"));
+    let provenance = Provenance::of_this_process("compare_own_scheme", env!("CARGO_PKG_VERSION"));
+    let mut results = Folder::new(folder.clone().into(), false, provenance, &|_, _, _| None);
+    println!("{}\n\nReport: {folder}/report.html", perform(&study, &mut results, None, 0, &())?.summary.answer);
     Ok(())
 }
