@@ -82,7 +82,12 @@ struct minmax {
 	struct minmax_sample s[3];
 };
 
+struct tcp_options_received {
+	__u16 mss_clamp;
+};
+
 struct tcp_sock {
+	struct tcp_options_received rx_opt;
 	__u32 snd_una;
 	__u32 snd_nxt;
 	__u32 snd_wnd;

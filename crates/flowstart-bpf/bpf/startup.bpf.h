@@ -264,7 +264,7 @@ u32 BPF_PROG(startup_sndbuf_expand, struct sock *sk)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct connection *it;
-	u64 wanted, most, segments = larger(tp->snd_cwnd, 10);
+	u64 wanted, most, payload, segments = larger(tp->snd_cwnd, 10);
 
 	/* The kernel's own factor; most calls come later. While startup lasts ssthresh is infinite. */
 	if (tp->data_segs_out || !tp->mss_cache)
@@ -284,9 +284,10 @@ u32 BPF_PROG(startup_sndbuf_expand, struct sock *sk)
 	wanted = in_segments(smaller(wanted, 1ULL << 32), tp->mss_cache);
 	/*
 	 * The kernel multiplies this with the segments and what it takes for each, in 31 bits: the payload, headers and
-	 * its own structures, rounded up to a power of two.
+	 * its own structures, rounded up to a power of two. It counts the peer's segments where they are larger.
 	 */
-	most = 0x7fffffff / (segments * (2 * (tp->mss_cache + 1024ULL) + 1024));
+	payload = larger(tp->mss_cache, tp->rx_opt.mss_clamp);
+	most = 0x7fffffff / (segments * (2 * (payload + 1024) + 1024));
 	return larger(smaller(2 * wanted / segments + 1, most), SNDBUF_FACTOR);
 }
 

@@ -13,6 +13,16 @@ pub(crate) fn harm(cell: &Cell) -> Option<(Estimate, &'static str)> {
     }
 }
 
+/// The mean harm to others in a unit, where that is what others have.
+pub(crate) fn harm_in(unit: &str, cell: &Cell) -> Option<f64> {
+    harm(cell).filter(|(_, of_cell)| *of_cell == unit).and_then(|(harm, _)| harm.mean)
+}
+
+/// The units that harm has in cells, of which only others with transfers have the time.
+pub(crate) fn units_of_harm<'a>(cells: impl Iterator<Item = &'a Cell> + Clone) -> Vec<&'static str> {
+    ["ms", "Mbit"].into_iter().filter(|unit| cells.clone().any(|cell| harm_in(unit, cell).is_some())).collect()
+}
+
 /// A cost that schemes are judged by besides their completion time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Cost {
@@ -40,7 +50,9 @@ impl Cost {
     pub(crate) fn of(self, cell: &Cell) -> Estimate {
         match self {
             Self::Inflation => cell.inflation,
-            Self::Harm(_) => harm(cell).map_or_else(Estimate::default, |(harm, _)| harm),
+            Self::Harm(unit) => {
+                harm(cell).filter(|(_, of_cell)| *of_cell == unit).map_or_else(Estimate::default, |(harm, _)| harm)
+            }
             Self::Frames => cell.call.map_or_else(Estimate::default, |call| call.not_shown),
             Self::Score => cell.media.map_or_else(Estimate::default, |media| media.worst_1s_mos),
         }

@@ -302,7 +302,7 @@ fn the_plot_names_what_varies_and_has_the_costs_of_the_baseline() -> Result<(), 
     assert_eq!(rows.len(), 1 + 8, "a row for each comparison");
     let row: Vec<f64> = rows[1].split('\t').filter_map(|value| value.parse().ok()).collect();
     // Sent twice by the scheme and by the baseline of its setting.
-    assert!((row[5] - 0.03).abs() < 1e-9 && (row[8] - 0.02).abs() < 1e-9, "{row:?}");
+    assert!((row[5] - 0.03).abs() < 1e-9 && (row[9] - 0.02).abs() < 1e-9, "{row:?}");
     // What is compared need not be a scheme: here it is the link, and the baseline is named after its link.
     let mut cells = vec![report.cells[0].clone(), report.cells[6].clone()];
     (cells[1].speedup, cells[1].verdict) = (estimate(1.5), Some(Verdict::of_interval(Kind::Faster)));
@@ -816,6 +816,45 @@ fn an_interval_that_goes_on_beyond_the_plot_ends_in_an_arrow() -> Result<(), Ren
     let ends: Vec<String> =
         table.lines().map(|line| line.rsplitn(3, '\t').take(2).collect::<Vec<_>>().join(",")).collect();
     assert_eq!(ends, ["above,below", "1,1", "0,0"], "{table}");
+    Ok(())
+}
+
+/// Transfers lose time and flows without end lose bytes: no axis and no column has both.
+#[test]
+fn harm_in_two_units_has_a_column_and_a_row_of_panels_for_each() -> Result<(), RenderError> {
+    let of = |id: &str, competitor: &str, is_baseline: bool| Cell {
+        id: format!("{id}/{competitor}"),
+        competitor: competitor.to_owned(),
+        baseline: if is_baseline { String::new() } else { format!("slow-start/{competitor}") },
+        is_baseline,
+        ideal_fct_ms: Some(100.0),
+        speedup: if is_baseline { Estimate::default() } else { estimate(1.5) },
+        verdict: (!is_baseline).then_some(Verdict::of_interval(Kind::Faster)),
+        inflation: estimate(0.01),
+        goodput_lost_mbit: if competitor == "cubic" { estimate(7.5) } else { Estimate::default() },
+        extra_fct_ms: if competitor == "short" { estimate(31.0) } else { Estimate::default() },
+        ..cell(id, [150.0, 140.0, 160.0], [0.0; 3])
+    };
+    let both = ["cubic", "short"].map(|other| [of("slow-start", other, true), of("a", other, false)]);
+    let page = render(&Report { cells: both.concat(), ..Report::default() })?;
+    let specs = specs(&page);
+    let header = specs[0]["data"]["values"].as_str().unwrap_or_default().lines().next().unwrap_or_default();
+    let place = |name: &str| header.split('\t').position(|column| column == name);
+    let (late, less) = (place("c2"), place("c3"));
+    let rows: Vec<Vec<&str>> = specs[0]["data"]["values"]
+        .as_str()
+        .unwrap_or_default()
+        .lines()
+        .skip(1)
+        .map(|line| line.split('\t').collect())
+        .collect();
+    let harm: Vec<[&str; 2]> = rows
+        .iter()
+        .map(|row| [late, less].map(|place| place.and_then(|place| row.get(place)).copied().unwrap_or("")))
+        .collect();
+    assert_eq!(harm, [["-1", "7.5"], ["31", "-1"]], "{header}");
+    let text = specs.iter().map(ToString::to_string).collect::<String>();
+    assert!(text.contains("harm (ms)") && text.contains("harm (Mbit)") && text.contains("harm (ms later)"), "{text}");
     Ok(())
 }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use comfy_table::{ContentArrangement, Table, presets};
 use flowstart_lab::perform::{Again, Progress};
-use flowstart_report::{Check, PublishedCell, Verdict};
+use flowstart_report::{Check, PublishedCell, Verdict, digits_beside_one};
 use indicatif::{HumanDuration, ProgressBar, ProgressState, ProgressStyle};
 
 use crate::attention::{Waiting, shows_progress};
@@ -167,6 +167,14 @@ pub(crate) fn number(value: Option<f64>, digits: usize) -> String {
     value.map_or("–".into(), |value| format!("{value:.digits$}"))
 }
 
+/// A ratio and its interval, with as many digits as one of them needs that is almost 1.
+pub(crate) fn ratio(mean: Option<f64>, interval: Option<[f64; 2]>) -> String {
+    let all: Vec<f64> = mean.into_iter().chain(interval.into_iter().flatten()).collect();
+    let digits = digits_beside_one(&all, 2);
+    let ends = |[low, high]: [f64; 2]| format!(" ({low:.digits$}–{high:.digits$})");
+    format!("{}{}", number(mean, digits), interval.map_or(String::new(), ends))
+}
+
 /// Columns of the terminal that a column of the published table takes, and the one with the estimates.
 const PUBLISHED_COLUMNS: [usize; 2] = [18, 12];
 
@@ -212,13 +220,15 @@ fn published_columns(cells: &[PublishedCell], estimates: &[f64], columns: &[(&st
         let entries = columns.iter().map(|(link, size)| {
             let found = |cell: &&PublishedCell| cell.estimate == *estimate && cell.link == *link && cell.size == *size;
             cells.iter().find(found).map_or(String::new(), |cell| {
+                let signed = |value: Option<f64>| value.map_or("–".to_owned(), |value| format!("{value:+.0}"));
+                let verdict = cell.verdict.filter(|_| cell.ours_speedup.mean.is_some());
                 format!(
-                    "{}x{} ({})\n{:+.0} ({:+.0})",
-                    cell.verdict.map_or("", Verdict::glyph),
+                    "{}x{} ({})\n{} ({})",
+                    verdict.map_or("", Verdict::glyph),
                     number(cell.ours_speedup.mean, 2),
                     number(cell.published_speedup, 2),
-                    cell.ours_loss_delta.mean.unwrap_or(f64::NAN),
-                    cell.published_loss_delta.unwrap_or(f64::NAN)
+                    signed(cell.ours_loss_delta.mean),
+                    signed(cell.published_loss_delta)
                 )
             })
         });

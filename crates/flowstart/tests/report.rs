@@ -76,9 +76,9 @@ fn the_same_results_did_not_change_and_others_did() {
     let page = folder.path().join("change.html");
     report(&[&one, &two], &["--out", page.to_str().unwrap()])
         .success()
-        .stdout(contains("1 of 2 cells changed by more than 1 % (faster); most: ").and(contains("2.00 times sooner")));
+        .stdout(contains("1 of 2 cells changed by more than 1 % (faster); most: ").and(contains("2.00 times as fast")));
     let page = fs::read_to_string(page).unwrap();
-    assert!(page.contains("2.00 times sooner") && page.contains("id=\"forest\"") && page.contains("before / after"));
+    assert!(page.contains("2.00 times as fast") && page.contains("id=\"forest\"") && page.contains("before / after"));
 }
 
 /// Makes the rows of a folder those that its manifest was written for.
@@ -184,7 +184,7 @@ fn a_page_that_cannot_be_written_costs_only_the_page() {
     let compare = [&["compare", "--out", out.to_str().unwrap()], &question[..]].concat();
     let (code, stdout, stderr) = limited(200, &compare);
     assert_eq!(code, Some(1), "{stderr}");
-    assert!(stdout.contains(" sooner") && !stdout.contains("Report: "), "{stdout}");
+    assert!(stdout.contains(" times as fast") && !stdout.contains("Report: "), "{stdout}");
     assert!(stderr.contains("cannot write") && stderr.contains("report.html"), "{stderr}");
     // What is there is complete: it has a page when there is room, by either command.
     let page = out.join("report.html");

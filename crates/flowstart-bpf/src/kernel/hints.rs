@@ -12,46 +12,36 @@ use super::{KernelError, lock, permission};
 use crate::hint::Hint;
 use crate::port::{HintUse, Port};
 
-/// Gives hints to a loaded scheme, beside those that it has; one for the same destinations is replaced.
+/// Takes hints from a loaded scheme and gives it others beside those that it has; returns how many of the destinations
+/// to remove had one. A hint replaces another for the same destinations. One that the scheme would not use is refused,
+/// and nothing changes.
 ///
 /// # Errors
 ///
-/// The scheme is not loaded, would not use them, or has no room for so many.
-pub fn give_hints(port: &'static Port, hints: &[Hint]) -> Result<(), KernelError> {
+/// The scheme is not loaded, would not use the hints, or has no room for so many.
+pub fn change_hints(port: &'static Port, remove: &[IpNet], give: &[Hint]) -> Result<usize, KernelError> {
     permission::check()?;
     let _lock = lock::changes()?;
-    check_use(port, hints)?;
-    write(&pins::map(port, "hints")?, port.scheme, hints)
-}
-
-/// Refuses hints that a loaded scheme would not use.
-///
-/// # Errors
-///
-/// The scheme is not loaded, or one of the hints is useless to it.
-pub fn check_hints(port: &'static Port, hints: &[Hint]) -> Result<(), KernelError> {
-    permission::check()?;
-    check_use(port, hints)
+    if pins::find(port)? != Found::Loaded {
+        return Err(KernelError::NotLoaded { scheme: port.scheme });
+    }
+    if !give.is_empty() {
+        check_use(port, give)?;
+    }
+    let map = pins::map(port, "hints")?;
+    let removed = remove_from(&map, port, remove)?;
+    write(&map, port.scheme, give)?;
+    Ok(removed)
 }
 
 fn check_use(port: &'static Port, hints: &[Hint]) -> Result<(), KernelError> {
-    check_is_loaded(port)?;
     let noted = wire::control(&pins::map(port, pins::CONTROL)?, Control::HintUse);
     let hint_use = noted.ok().flatten().and_then(NonZeroU32::new).and_then(read_use);
     let file = || pins::file(port, pins::CONTROL);
     check(port, hint_use.ok_or_else(|| KernelError::OtherVersion { file: file(), scheme: port.scheme })?, hints)
 }
 
-/// Takes hints from a loaded scheme; returns how many of these destinations had one.
-///
-/// # Errors
-///
-/// The scheme is not loaded.
-pub fn remove_hints(port: &'static Port, destinations: &[IpNet]) -> Result<usize, KernelError> {
-    permission::check()?;
-    let _lock = lock::changes()?;
-    check_is_loaded(port)?;
-    let map = pins::map(port, "hints")?;
+fn remove_from(map: &impl MapCore, port: &'static Port, destinations: &[IpNet]) -> Result<usize, KernelError> {
     let mut removed = 0;
     for network in destinations {
         match map.delete(&wire::destination(*network)) {
@@ -63,10 +53,6 @@ pub fn remove_hints(port: &'static Port, destinations: &[IpNet]) -> Result<usize
         }
     }
     Ok(removed)
-}
-
-fn check_is_loaded(port: &'static Port) -> Result<(), KernelError> {
-    if pins::find(port)? == Found::Loaded { Ok(()) } else { Err(KernelError::NotLoaded { scheme: port.scheme }) }
 }
 
 /// Refuses hints that the scheme would never use.

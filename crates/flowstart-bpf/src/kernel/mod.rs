@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 pub use self::events::{Event, EventKind, follow};
 pub use self::exchange::Asking;
-pub use self::hints::{check_hints, give_hints, remove_hints};
+pub use self::hints::change_hints;
 pub use self::in_force::{InForce, in_force};
 pub use self::load::{Continuation, load};
 pub use self::status::{Counts, Status, Statuses, status};

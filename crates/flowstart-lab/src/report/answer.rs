@@ -24,7 +24,7 @@ pub(super) use agreement::agreements;
 use harm::{best_for_people, felt_by_people};
 use known::known;
 use standing::Standing;
-use words::{MOST_NAMED, NOBODY, is_of_others, listed, listed_by_value, middle_of, percent, percent_range};
+use words::{MOST_NAMED, NOBODY, at, is_of_others, listed, listed_by_value, middle_of, percent, percent_range};
 
 /// Speed-ups that differ by less than this factor are as good as each other.
 const EQUAL: f64 = 1.01;
@@ -35,6 +35,9 @@ const COVERAGE: [(usize, [u32; 2]); 4] = [(3, [26, 80]), (5, [81, 91]), (10, [85
 /// Repetitions below which the interval of one comparison is not trusted: of times that have two values, those of 2 and
 /// 3 repetitions missed the ratio of 300 in a third and a fifth of 60 trials, those of 5 in one of 20.
 const FEW: usize = 5;
+
+/// Most cells that answers tell one by one where nothing is compared.
+const MOST_ALONE: usize = 4;
 
 /// The answer: a sentence about the best value of the compared axis; whether it depends on the world and on the
 /// transport; then notes about the others, costs and counts.
@@ -66,7 +69,20 @@ pub(super) fn without_agreement(plan: &Plan, summary: &Summary) -> Vec<String> {
         1 => sentences.push("1 transfer did not finish and is counted as failed.".to_owned()),
         _ => sentences.push(format!("{failed} transfers did not finish and are counted as failed.")),
     }
+    sentences.extend(plan.compared().filter(|_| failed > 1).and_then(|axis| failures(plan, summary, axis)));
     sentences
+}
+
+/// How many transfers failed with every value of an axis.
+fn failures(plan: &Plan, summary: &Summary, axis: &Axis) -> Option<String> {
+    let of = |place: usize| {
+        let own = plan.cells().into_iter().filter(|cell| axis.place(*cell) == place);
+        let [failed, all] = own
+            .map(|cell| &summary.cells[cell.index])
+            .fold([0, 0], |[failed, all], cell| [failed + cell.failed, all + cell.failed + cell.n]);
+        Some(format!("{failed} of {all}"))
+    };
+    Some(format!("Failed: {}.", listed_by_value(plan, axis, of)?))
 }
 
 /// The part of an experiment that ran in its first world.
@@ -82,19 +98,25 @@ fn of_world(plan: &Plan, summary: &Summary) -> Vec<String> {
     let mut sentences: Vec<String> = web::answer(summary).into_iter().chain(rtt::answer(plan, summary)).collect();
     if let Some(axis) = plan.compared() {
         sentences.extend(compared(plan, summary, axis));
-    } else if let Some(cell) = summary.cells.first()
-        && sentences.is_empty()
-    {
-        sentences.extend(alone(plan, cell));
+    } else if sentences.is_empty() {
+        let cells = plan.cells();
+        sentences
+            .extend(cells.iter().take(MOST_ALONE).filter_map(|cell| alone(plan, *cell, &summary.cells[cell.index])));
+        if cells.len() > MOST_ALONE {
+            sentences.push(format!("The table has the other {} cells.", cells.len() - MOST_ALONE));
+        }
     }
     sentences
 }
 
-/// The time that users notice where nothing is compared.
-fn alone(plan: &Plan, cell: &CellSummary) -> Option<String> {
-    let of_plan = *plan.cells().first()?;
+/// The time that users notice in a cell where nothing is compared.
+fn alone(plan: &Plan, of_plan: Cell, cell: &CellSummary) -> Option<String> {
     let mean = |name: &str| cell.metrics.get(name).and_then(|metric| metric.mean);
-    let (scheme, link, what) = (&cell.scheme, &cell.link, carried(cell));
+    // The sentence says which link and size it is about; what else differs between cells stands behind them.
+    let told = ["scheme", "link", "size"];
+    let others = AXES.iter().filter(|axis| axis.length(plan) > 1 && !told.contains(&axis.name()));
+    let others: String = others.map(|axis| format!(" {}", at(axis, axis.texts(plan)[axis.place(of_plan)]))).collect();
+    let (scheme, link, what) = (&cell.scheme, format!("{}{others}", cell.link), carried(cell));
     let time = mean(felt(plan, &of_plan).0)?;
     let felt = plan.sizes[of_plan.size].value.objects().map(|application| application.felt());
     Some(match felt {
@@ -135,7 +157,13 @@ fn compared(plan: &Plan, summary: &Summary, axis: &'static Axis) -> Vec<String> 
             let wasteful = standings.iter().any(|standing| standing.verdict.kind == Kind::FasterByWaste);
             let what = carried_by_all(plan, summary).map_or(String::new(), |what| format!(" {what}"));
             let throughout = if standings.iter().any(Standing::is_partly) { " throughout" } else { "" };
-            let end = if wasteful { ", except by waste" } else { "" };
+            let is_fast_and_fails = |one: &Standing<'_>| one.verdict.kind == Kind::Faster && one.fails_more();
+            let end = match (wasteful, standings.iter().any(is_fast_and_fails)) {
+                (true, false) => ", except by waste",
+                (false, true) => ", except where more transfers fail",
+                (true, true) => ", except by waste or where more transfers fail",
+                (false, false) => "",
+            };
             let verb = verbs(plan)[0];
             // Without a value for all sizes that of each size is the answer.
             let by_size = by_size.take().map_or(String::new(), |best| format!("; the best by size: {best}"));
@@ -194,11 +222,12 @@ fn nothing_to_compare(plan: &Plan, summary: &Summary, axis: &'static Axis) -> Op
     (counts.iter().sum::<usize>() > 0).then(|| format!("Nothing can be compared; repetitions that completed: {parts}."))
 }
 
-/// The place of the value that is offered. Without noise nothing is sure, but the numbers are what was asked for.
+/// The place of the value that is offered: none with which more transfers fail. Without noise nothing is sure, but the
+/// numbers are what was asked for.
 fn best(standings: &[Standing<'_>]) -> Option<usize> {
     let of = |certainty| {
         let wanted = Verdict { kind: Kind::Faster, certainty };
-        standings.iter().position(|standing| standing.verdict == wanted)
+        standings.iter().position(|standing| standing.verdict == wanted && !standing.fails_more())
     };
     of(Certainty::Interval).or_else(|| of(Certainty::OneRun))
 }
@@ -259,6 +288,9 @@ fn intervals(summary: &Summary) -> Option<String> {
     let sentence = match with {
         0 => return None,
         1 => format!("Intervals are{nominally} {level}."),
+        some if some < compared.len() => {
+            format!("Intervals are{nominally} {level} and hold at once for the {some} comparisons that have one.")
+        }
         2 => format!("Intervals are{nominally} {level} and hold for both comparisons at once."),
         several => format!("Intervals are{nominally} {level} and hold for all {several} comparisons at once."),
     };
@@ -280,7 +312,9 @@ fn has_interval(versus: &Comparison) -> bool {
 /// What intervals are worth that stand on few repetitions, by the fewest that any of them has.
 fn few_repetitions(summary: &Summary) -> Option<String> {
     let with = summary.cells.iter().filter(|cell| cell.vs_baseline.as_ref().is_some_and(has_interval));
-    let repetitions: Vec<usize> = with.map(|cell| cell.distinct).filter(|distinct| *distinct > 1).collect();
+    let completed = |cell: &CellSummary| cell.vs_baseline.as_ref().map_or(0, |versus| versus.repetitions);
+    let repetitions: Vec<usize> =
+        with.map(|cell| cell.distinct.min(completed(cell))).filter(|distinct| *distinct > 1).collect();
     let fewest = repetitions.iter().copied().min()?;
     if repetitions.len() == 1 {
         let narrow =

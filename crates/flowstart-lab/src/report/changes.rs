@@ -59,7 +59,8 @@ pub fn changes(before: &Stored, after: &Stored, across_versions: bool) -> Result
             }
         };
         let inflation_delta = difference(|row| Some(row.inflation));
-        let (verdict, fct) = judged(time, is_same, intervals[cell.index], inflation_delta.mean.unwrap_or(0.0));
+        let more_inflation = inflation_delta.mean.unwrap_or(0.0);
+        let (verdict, fct) = judged(time, plan.reps, is_same, intervals[cell.index], more_inflation);
         Ok(report::Change {
             before: cell_input(&before.study.plan, then, &summaries[0].cells[then.index], old),
             after: cell_input(plan, &cell, &summaries[1].cells[cell.index], new),
@@ -146,16 +147,17 @@ fn check(before: &Stored, after: &Stored, across_versions: bool) -> Result<Vec<S
     ))
 }
 
-/// What the completion times and the bytes sent twice show: how many times sooner they are after than before, with its
+/// What the completion times and the bytes sent twice show: the times before over those after, with the
 /// interval.
 fn judged(
     pairs: &[Pair],
+    repetitions: u32,
     is_same: bool,
     interval: Option<[f64; 2]>,
     more_inflation: f64,
 ) -> (Option<Verdict>, report::Estimate) {
     let (before, after): (Vec<f64>, Vec<f64>) = pairs.iter().flatten().copied().unzip();
-    let verdict = comparison::verdict(pairs, is_same, interval, more_inflation);
+    let verdict = comparison::verdict(pairs, repetitions, is_same, interval, more_inflation);
     let has_interval = verdict.is_some_and(|one| one.kind != Kind::Same && !one.is_deterministic());
     let mean = mean(&before).zip(mean(&after)).map(|(before, after)| before / after);
     (verdict, report::Estimate { mean, ci95: interval.filter(|_| has_interval) })
@@ -251,6 +253,7 @@ mod tests {
         let plan = Scenario::from_text(text).unwrap().plan(std::path::Path::new(".")).unwrap();
         judged(
             &pairs,
+            pairs.len() as u32,
             !pairs.is_empty() && before == after,
             intervals(&plan, std::slice::from_ref(&pairs))[0],
             more_inflation,

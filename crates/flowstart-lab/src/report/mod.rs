@@ -397,7 +397,9 @@ fn cell_input(plan: &Plan, cell: &Cell, summary: &CellSummary, rows: &[&Row]) ->
         lost: estimate(&summary.lost_share),
         inflation: metric("inflation"),
         share: if summary.others.is_some() { metric("share") } else { report::Estimate::default() },
+        // Several measured flows share with each other, too.
         equal_share: other_flows(plan.competitors[cell.competitor].on(cell.transport))
+            .filter(|_| plan.flow_count(cell) * plan.connections_of(cell) == 1)
             .map(|others| 1.0 / f64::from(others + 1)),
         goodput_lost_mbit: summary
             .others
@@ -422,7 +424,7 @@ fn cell_input(plan: &Plan, cell: &Cell, summary: &CellSummary, rows: &[&Row]) ->
             worst_5s_mos: metric("media_worst_5s_mos"),
             harm_ms: metric("media_harm_ms"),
         }),
-        call: plan.competitors[cell.competitor].first().call().map(|_| report::Call {
+        call: plan.competitors[cell.competitor].on(cell.transport).call().map(|_| report::Call {
             delay_p50_ms: metric("call_delay_p50_ms"),
             delay_p95_ms: metric("call_delay_p95_ms"),
             delay_p99_ms: metric("call_delay_p99_ms"),

@@ -6,7 +6,7 @@ use crate::results::flows::Row;
 use crate::results::summary::{Summary, rows_by_cell, values};
 use crate::study::plan::{Cell, Plan};
 use flowstart_report as report;
-use flowstart_statistics::{bca_mean_difference_paired, mean};
+use flowstart_statistics::{LEVEL, RESAMPLES, bca_mean_difference_paired, bca_mean_ratio_paired, mean};
 
 /// A published table beside ours, in the report's form, with the verdicts of the summary. For a link, a size and an
 /// estimate, `published` returns the published speed-up, the difference of FCT in milliseconds and the extra losses.
@@ -28,8 +28,8 @@ pub fn published_table(
         let theirs = published(&link.text, &size.text, estimate);
         let delta = mean(&fct).zip(mean(&base_fct)).map(|(own, base)| own - base);
         let seed = plan.seed ^ cell.index as u64;
-        let speedup = flowstart_statistics::bca_mean_ratio_paired(&base_fct, &fct, 0.95, 10_000, seed);
-        let loss = bca_mean_difference_paired(&base_losses, &losses, 0.95, 10_000, seed);
+        let speedup = bca_mean_ratio_paired(&base_fct, &fct, LEVEL, RESAMPLES, seed);
+        let loss = bca_mean_difference_paired(&base_losses, &losses, LEVEL, RESAMPLES, seed);
         cells.push(report::PublishedCell {
             estimate,
             link: link.text.clone(),

@@ -12,6 +12,8 @@ use serde_json::Value;
 pub struct Comparison {
     /// The baseline's cell.
     pub baseline: String,
+    /// Repetitions that completed in both cells, which all of this is of.
+    pub repetitions: usize,
     /// Mean baseline FCT over mean FCT.
     pub speedup: Option<f64>,
     /// Its 95 % interval.

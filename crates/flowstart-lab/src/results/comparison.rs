@@ -77,10 +77,11 @@ fn comparison(
     let dropped = bca_mean_difference_paired(&dropped_before, &dropped_after, LEVEL, RESAMPLES, seed);
     let (inflation_before, inflation_after) = of(|row| Some(row.inflation));
     let inflation = mean(&inflation_after).zip(mean(&inflation_before)).map(|(after, before)| after - before);
-    let verdict = verdict(pairs, is_same(base, rows), interval, inflation.unwrap_or(0.0));
+    let verdict = verdict(pairs, plan.reps, is_same(base, rows), interval, inflation.unwrap_or(0.0));
     let ends = |estimate: BootstrapEstimate| [estimate.interval.low, estimate.interval.high];
     Comparison {
         baseline: plan.id(baseline),
+        repetitions: before.len(),
         speedup,
         speedup_ci95: bca_mean_ratio_paired(&before, &after, LEVEL, RESAMPLES, seed).map(ends),
         speedup_ci: interval.filter(|_| verdict.is_none_or(|one| !one.is_deterministic())),
@@ -95,13 +96,19 @@ fn comparison(
     }
 }
 
-/// The verdict on a comparison; `None` if no repetition completed in both cells. This is the law for everything that a
-/// reader sees. `is_same` says that both cells sent the same packets. The interval is that of the speed-up; one run has
-/// none. `more_inflation` is what the cell sends twice beyond its baseline, over the payload.
-pub fn verdict(pairs: &[Pair], is_same: bool, interval: Option<[f64; 2]>, more_inflation: f64) -> Option<Verdict> {
+/// The verdict on a comparison; `None` if none of its `repetitions` completed in both cells. This is the law for
+/// everything that a reader sees. `is_same` says that both cells sent the same packets. The interval is that of the
+/// speed-up; one run has none. `more_inflation` is what the cell sends twice beyond its baseline, over the payload.
+pub fn verdict(
+    pairs: &[Pair],
+    repetitions: u32,
+    is_same: bool,
+    interval: Option<[f64; 2]>,
+    more_inflation: f64,
+) -> Option<Verdict> {
     let (before, after): (Vec<f64>, Vec<f64>) = pairs.iter().flatten().copied().unzip();
     let speedup = mean(&before).zip(mean(&after)).map(|(before, after)| before / after);
-    let is_one_run = is_one_run(pairs);
+    let is_one_run = is_one_run(pairs, repetitions);
     let kind = if is_same {
         Kind::Same
     } else if is_one_run {
@@ -118,11 +125,9 @@ fn kind(speedup: f64, range: Option<[f64; 2]>, more_inflation: f64) -> Kind {
     let is_small = |speedup: f64| (speedup - 1.0).abs() <= LEAST_EFFECT;
     if is_small(low) && is_small(high) {
         Kind::Negligible
-    // A range without width is known.
-    } else if low <= 1.0 && high >= 1.0 && low < high {
+    // It is not known to be small, and what is measured is not large.
+    } else if (low <= 1.0 && high >= 1.0) || is_small(speedup) {
         Kind::Unclear
-    } else if is_small(speedup) {
-        Kind::Negligible
     } else if high < 1.0 {
         Kind::Slower
     } else if more_inflation > WASTE {
@@ -132,11 +137,11 @@ fn kind(speedup: f64, range: Option<[f64; 2]>, more_inflation: f64) -> Kind {
     }
 }
 
-/// Whether there are pairs, and all of them are the same.
-fn is_one_run(pairs: &[Pair]) -> bool {
-    let mut pairs = pairs.iter().flatten();
-    let first = pairs.next();
-    first.is_some() && pairs.all(|pair| Some(pair) == first)
+/// Whether all pairs are the same. One that is left of several repetitions has nothing that it is the same as.
+fn is_one_run(pairs: &[Pair], repetitions: u32) -> bool {
+    let completed: Vec<_> = pairs.iter().flatten().collect();
+    let is_repeated = completed.len() > 1 || (completed.len() == 1 && repetitions == 1);
+    is_repeated && completed.iter().all(|pair| *pair == completed[0])
 }
 
 /// Whether every repetition of both cells had the same packets, and some completed.
@@ -230,7 +235,7 @@ mod tests {
         let verdict = |speedup: f64, interval, more| {
             // Two repetitions that differ.
             let pairs = [Some((90.0 * speedup, 90.0)), Some((110.0 * speedup, 110.0))];
-            let verdict = verdict(&pairs, false, interval, more).unwrap();
+            let verdict = verdict(&pairs, 2, false, interval, more).unwrap();
             assert_eq!(verdict, Verdict::of_interval(verdict.kind));
             verdict.kind
         };
@@ -239,8 +244,11 @@ mod tests {
         assert_eq!(verdict(0.9, Some([0.8, 0.95]), 0.5), Kind::Slower);
         assert_eq!(verdict(1.2, Some([0.99, 1.4]), 0.0), Kind::Unclear);
         // Sure, but 1 % at most.
-        assert_eq!(verdict(1.009, Some([1.005, 1.013]), 0.0), Kind::Negligible);
+        assert_eq!(verdict(1.005, Some([1.001, 1.009]), 0.0), Kind::Negligible);
         assert_eq!(verdict(0.995, Some([0.993, 0.997]), 0.0), Kind::Negligible);
+        // It may be more than 1 %.
+        assert_eq!(verdict(1.009, Some([1.005, 1.013]), 0.0), Kind::Unclear);
+        assert_eq!(verdict(1.009, Some([1.002, 1.09]), 0.0), Kind::Unclear);
         assert_eq!(Verdict::of_interval(Kind::Negligible).word(), "unclear");
         assert_eq!(verdict(1.009, Some([0.995, 1.013]), 0.0), Kind::Unclear);
         assert_eq!(verdict(1.0001, Some([0.9998, 1.0003]), 0.0), Kind::Negligible);
@@ -251,7 +259,7 @@ mod tests {
     fn one_distinct_run_shows_gains_waste_and_losses_without_an_interval() {
         let verdict = |before: f64, after: f64, more| {
             let pairs = vec![Some((before, after)); 3];
-            let verdict = verdict(&pairs, false, Some([before / after; 2]), more).unwrap();
+            let verdict = verdict(&pairs, 3, false, Some([before / after; 2]), more).unwrap();
             assert!(verdict.is_deterministic() && !verdict.is_significant());
             verdict.kind
         };
@@ -260,9 +268,13 @@ mod tests {
         assert_eq!(verdict(80.0, 100.0, 0.54), Kind::Slower);
         assert_eq!(verdict(100.9, 100.0, 0.0), Kind::Negligible);
         assert_eq!(verdict(100.0, 100.0, 0.0), Kind::Negligible);
-        let same = super::verdict(&[Some((100.0, 100.0)); 3], true, None, 0.0).unwrap();
+        let same = super::verdict(&[Some((100.0, 100.0)); 3], 3, true, None, 0.0).unwrap();
         assert!(same.kind == Kind::Same && !same.is_deterministic());
-        assert_eq!(super::verdict(&[None], false, None, 0.0), None);
+        assert_eq!(super::verdict(&[None], 1, false, None, 0.0), None);
+        // What is left of several repetitions is no run that all of them are.
+        let left = [None, Some((120.0, 100.0))];
+        assert_eq!(super::verdict(&left, 9, false, None, 0.0), Some(Verdict::of_interval(Kind::Unclear)));
+        assert_eq!(super::verdict(&left[1..], 1, false, None, 0.0), Some(Verdict::of_one_run(Kind::Faster)));
     }
 
     #[test]
@@ -304,7 +316,7 @@ mod tests {
             let is_sure = (low > 1.0 || high < 1.0) && (speedup - 1.0).abs() > LEAST_EFFECT;
             assert_eq!(versus.significant, is_sure, "{versus:?}");
             let expected = match (is_sure, speedup > 1.0, versus.inflation_delta.unwrap() > WASTE) {
-                (false, ..) if low > 1.0 || high < 1.0 => Kind::Negligible,
+                (false, ..) if low >= 1.0 - LEAST_EFFECT && high <= 1.0 + LEAST_EFFECT => Kind::Negligible,
                 (false, ..) => Kind::Unclear,
                 (true, true, true) => Kind::FasterByWaste,
                 (true, true, false) => Kind::Faster,

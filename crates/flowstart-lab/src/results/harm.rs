@@ -19,19 +19,33 @@ pub enum HarmIn {
 }
 
 impl HarmIn {
-    /// The measure for all competitors of a plan that are there.
+    /// The measure for all competitors of a plan that are there: what each of them has.
     pub fn of(plan: &Plan) -> Self {
         let others = || plan.competitors.iter().map(PerTransport::first).filter(|other| **other != Competitor::None);
-        if others().any(Competitor::has_transfers) {
-            Self::Time
-        } else if others().next().is_none() {
+        if others().next().is_none() {
             Self::Goodput
+        } else if others().all(Competitor::has_transfers) {
+            Self::Time
         } else if others().all(|other| other.media().is_some()) {
             Self::Score
         } else if others().all(|other| other.call().is_some()) {
             Self::Frames
         } else {
             Self::Goodput
+        }
+    }
+
+    /// What one competitor loses, whether or not people notice it.
+    pub fn of_one(competitor: &Competitor) -> Self {
+        if competitor.has_transfers() { Self::Time } else { Self::Goodput }
+    }
+
+    /// What the competitors of a plan lose: one measure, or two where some have transfers and others have none.
+    pub fn all_of(plan: &Plan) -> Vec<Self> {
+        let has_transfers = |other: &PerTransport<Competitor>| other.first().has_transfers();
+        match Self::of(plan) {
+            Self::Goodput if plan.competitors.iter().any(has_transfers) => vec![Self::Time, Self::Goodput],
+            one => vec![one],
         }
     }
 

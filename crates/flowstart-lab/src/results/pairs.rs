@@ -4,7 +4,8 @@
 use flowstart_report::{Pair, PairedSetting, SecondCriterion};
 
 use crate::results::cell_summary::CellSummary;
-use crate::study::plan::{AXES, Plan};
+use crate::results::felt::felt;
+use crate::study::plan::{AXES, Cell, Plan};
 
 /// The pairs of every setting; empty unless there are several AQMs. `cells` are those of the plan, in
 /// its order. A pair with a failed run has no comparable mean, and is omitted.
@@ -15,7 +16,11 @@ pub fn paired(plan: &Plan, cells: &[CellSummary]) -> Vec<PairedSetting> {
     }
     let told_apart = ["link", "aqm", "scheme"];
     let others: Vec<_> = AXES.iter().filter(|axis| !axis.is_carried && !told_apart.contains(&axis.name())).collect();
-    for (cell, summary) in plan.cells().iter().zip(cells).filter(|(_, summary)| summary.failed == 0) {
+    // The limit that times are drawn against is that of a completion.
+    let is_completion = |cell: &Cell| felt(plan, cell).0 == "fct_ms";
+    let comparable = plan.cells().into_iter().zip(cells);
+    for (cell, summary) in comparable.filter(|(cell, summary)| summary.failed == 0 && is_completion(cell)) {
+        let cell = &cell;
         let metric = |name: &str| summary.metrics.get(name).and_then(|metric| Some((metric.mean?, metric.ci95)));
         let Some((fct, queue)) = metric("fct_ms").zip(metric("max_queue_delay_ms")) else { continue };
         let mut setting = format!("{}, {}", summary.link, plan.carried(cell));

@@ -73,6 +73,8 @@ pub enum Competitor {
 
 /// Most requests of an attacker.
 const MOST_REQUESTS: u64 = 1_000_000_000;
+/// Most packets of competitors with a rate, per second: 12 Gbit/s of full packets.
+const MOST_PACKETS: f64 = 1e6;
 
 /// What users may write. A bare congestion avoidance is one bulk flow of it.
 pub const FORMS: &[Form] = &[
@@ -292,12 +294,24 @@ fn bulk(
     Ok(Competitor::Bulk { count: flows.unwrap_or(1), startup: config, avoidance })
 }
 
+/// Refuses what is more packets than any run would end with.
+fn check_packets(spec: &Spec<'_>, rate: Rate, packet: Bytes, count: u32) -> Result<(), InputError> {
+    let packets = rate.bits_per_sec() as f64 / 8.0 / packet.get() as f64 * f64::from(count);
+    if packets > MOST_PACKETS {
+        return Err(spec.refused(format_args!(
+            "{packets:.0} packets per second of all {count} together; allowed are {MOST_PACKETS:.0}"
+        )));
+    }
+    Ok(())
+}
+
 fn constant(spec: &mut Spec<'_>) -> Result<Competitor, InputError> {
     let rate = spec.within("rate", RATES)?;
     let count = count(spec)?.unwrap_or(1);
     let packet = spec.within("packet", Bytes::new(100)..=Bytes::new(65_000))?.unwrap_or(Bytes::new(1500));
     spec.finish()?;
     let rate = rate.ok_or_else(|| spec.refused("rate is missing, as in cbr:rate=5mbit"))?;
+    check_packets(spec, rate, packet, count)?;
     Ok(Competitor::Pattern { count, pattern: Pattern::ConstantRate { rate, packet: packet.get() as u32 } })
 }
 
@@ -310,6 +324,7 @@ fn on_off(spec: &mut Spec<'_>) -> Result<Competitor, InputError> {
     let count = count(spec)?.unwrap_or(1);
     spec.finish()?;
     let rate = rate.ok_or_else(|| spec.refused("rate is missing, as in onoff:rate=5mbit"))?;
+    check_packets(spec, rate, Bytes::new(1500), count)?;
     Ok(Competitor::Pattern { count, pattern: Pattern::OnOff { rate, mean_on, mean_off } })
 }
 
@@ -488,6 +503,18 @@ mod tests {
         assert_eq!(parse("media:rate=32kbit,interval=20ms,playout=60ms,count=1"), parse("media"));
         let error = parse("media:rate=10mbit").unwrap_err().to_string();
         assert!(error.contains("packets of 25000 B; allowed is 1 B to 1400 B"), "{error}");
+    }
+
+    /// Whoever writes a rate of terabits would wait for ever.
+    #[test]
+    fn more_than_a_million_packets_a_second_are_refused() {
+        for text in ["cbr:rate=12001mbit", "onoff:rate=1000gbit", "cbr:rate=10mbit,packet=100B,count=81"] {
+            let error = parse(text).unwrap_err().to_string();
+            assert!(error.contains("packets per second of all ") && error.contains("allowed are 1000000"), "{error}");
+        }
+        for text in ["cbr:rate=12gbit", "onoff:rate=12gbit", "cbr:rate=10mbit,packet=100B,count=80"] {
+            assert!(parse(text).is_ok(), "{text}");
+        }
     }
 
     #[test]

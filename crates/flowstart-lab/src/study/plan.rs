@@ -124,15 +124,17 @@ axes!(table);
 
 /// The axis of links.
 const LINKS: &str = "link";
+/// The axis of what senders do after an idle time.
+const IDLE: &str = "idle";
 /// The axis of worlds.
 pub(crate) const WORLDS: &str = "world";
 /// The axis of transports.
 pub(crate) const TRANSPORTS: &str = "transport";
 /// The axes whose values are compared only if no other axis has a choice: with several links and schemes, schemes are
 /// compared on each link.
-const COMPARED_ALONE: [&str; 3] = [WORLDS, TRANSPORTS, LINKS];
+const COMPARED_ALONE: [&str; 4] = [IDLE, WORLDS, TRANSPORTS, LINKS];
 /// The axes whose values are compared with their first one, those that matter most first.
-const COMPARED: [&str; 6] = ["scheme", "avoidance", "aqm", WORLDS, TRANSPORTS, LINKS];
+const COMPARED: [&str; 7] = ["scheme", "avoidance", "aqm", IDLE, WORLDS, TRANSPORTS, LINKS];
 
 fn compared() -> impl Iterator<Item = &'static Axis> {
     COMPARED.iter().filter_map(|name| AXES.iter().find(|axis| axis.name() == *name))

@@ -8,7 +8,7 @@ use super::table::{Table, named};
 use crate::Cell;
 use crate::group::Group;
 use crate::number::finite;
-use crate::pareto::harm;
+use crate::pareto::{harm_in, units_of_harm};
 use crate::reduce::median;
 use serde_json::{Value, json};
 
@@ -16,14 +16,15 @@ use serde_json::{Value, json};
 #[derive(Clone, Copy, PartialEq)]
 enum Cost {
     Inflation,
-    Harm,
+    /// Harm to others, in a unit.
+    Harm(&'static str),
 }
 
 impl Cost {
     fn of(self, cell: &Cell) -> Option<f64> {
         match self {
             Self::Inflation => finite(cell.inflation.mean).map(|share| share * 100.0),
-            Self::Harm => harm(cell).and_then(|(harm, _)| finite(harm.mean)),
+            Self::Harm(unit) => harm_in(unit, cell),
         }
     }
 }
@@ -44,15 +45,14 @@ pub(crate) fn pareto(groups: &[Group<'_>], key: &Key) -> Option<Chart> {
     sizes.sort();
     sizes.dedup();
     let sizes: Vec<String> = sizes.into_iter().map(|(_, name)| name).collect();
-    let late = all.iter().find_map(|cell| harm(cell)).is_some_and(|(_, unit)| unit == "ms");
-    let harmed = all.iter().any(|cell| harm(cell).is_some());
+    let units = units_of_harm(all.iter().copied());
     let mut panels = Vec::new();
     let mut rows: Vec<Row> = Vec::new();
-    for cost in if harmed { vec![Cost::Inflation, Cost::Harm] } else { vec![Cost::Inflation] } {
+    for cost in std::iter::once(Cost::Inflation).chain(units.iter().map(|unit| Cost::Harm(unit))) {
         let mut row = Vec::new();
         let heights: Vec<f64> = all.iter().filter_map(|cell| cost.of(cell)).collect();
         let height = if groups.len() > 2 { 90 } else { 170 };
-        let Some(axes) = Axes::of(cost, late, slowest, &heights) else { continue };
+        let Some(axes) = Axes::of(cost, slowest, &heights) else { continue };
         for group in groups {
             for (scheme, cells) in key.panels(&group.cells) {
                 let parts = [if groups.len() > 1 { group.label.as_str() } else { "" }, scheme.as_str()];
@@ -85,8 +85,8 @@ pub(crate) fn pareto(groups: &[Group<'_>], key: &Key) -> Option<Chart> {
         sentence: format!(
             "The physical limit is the time of a sender that knows the path and has it for itself. The best place is the lower left corner: fast, without sending bytes twice{}; a mark that has another one \
             of its size both to its left and below it is beaten in both respects.{}",
-            if harmed { " and without taking goodput from others" } else { "" },
-            if harmed { "" } else { " No other flow uses the link, so nobody is harmed." }
+            if units.is_empty() { "" } else { " and without taking goodput or time from others" },
+            if units.is_empty() { " No other flow uses the link, so nobody is harmed." } else { "" }
         ),
         aria: "Scatter charts of FCT over the physical limit against inflation and against harm to others".to_owned(),
         columns,
@@ -108,7 +108,7 @@ struct Axes {
 }
 
 impl Axes {
-    fn of(cost: Cost, late: bool, slowest: f64, heights: &[f64]) -> Option<Self> {
+    fn of(cost: Cost, slowest: f64, heights: &[f64]) -> Option<Self> {
         let high = heights.iter().copied().reduce(f64::max)?.max(0.0);
         let low = heights.iter().copied().reduce(f64::min)?.min(0.0);
         // Whole marks at the edges, and an axis even when everything is 0.
@@ -117,8 +117,8 @@ impl Axes {
         let squeezed = low >= 0.0 && median(heights).is_some_and(|middle| middle < high / 10.0);
         let (name, unit) = match cost {
             Cost::Inflation => ("sent twice", "%"),
-            Cost::Harm if late => ("harm to others", "ms later"),
-            Cost::Harm => ("harm to others", "Mbit"),
+            Cost::Harm("ms") => ("harm to others", "ms later"),
+            Cost::Harm(unit) => ("harm to others", unit),
         };
         Some(Self {
             cost,

@@ -11,15 +11,16 @@ use super::ticks::{digits_of, padded, ticks};
 use crate::baseline::{Baselines, Comparison, compared, differing, schemes_vary};
 use crate::group::{Axis, Names, shortened, shortened_apart};
 use crate::number::{Format, finite, interval};
-use crate::pareto::harm;
+use crate::pareto::{harm, harm_in};
 use crate::time::time_words;
 use crate::verdict::{LOOKS, Look, look_of, verdict};
 use crate::{Cell, Verdict};
 use serde_json::{Value, json};
 
-/// Columns of the table: row, place of the verdict, speed-up and its ends, three costs and the baseline's, whether a
+/// Columns of the table: row, place of the verdict, speed-up and its ends, the costs and the baseline's, whether a
 /// setting begins here, whether the interval goes on below and above what is drawn.
-const COLUMNS: &[&str] = &["r", "v", "x", "low", "high", "c0", "c1", "c2", "b0", "b1", "b2", "first", "below", "above"];
+const COLUMNS: &[&str] =
+    &["r", "v", "x", "low", "high", "c0", "c1", "c2", "c3", "b0", "b1", "b2", "b3", "first", "below", "above"];
 /// Width of a column of costs.
 const COST: f64 = 92.0;
 /// Gap between columns.
@@ -95,31 +96,30 @@ struct Cost {
 }
 
 /// Number of columns of costs.
-const COSTS: usize = 3;
+const COSTS: usize = 4;
 
 /// The costs of these rows. What others pay is told as people notice it where all others are people: a call's frames,
-/// or a conversation's score. They lose almost no bytes.
+/// or a conversation's score. They lose almost no bytes. Transfers lose time, and what has no end loses bytes: both have
+/// a column where both are there.
 fn costs_of(rows: &[Row<'_>]) -> [Cost; COSTS] {
     let cost = |title, words, of: fn(&Cell) -> Option<f64>, format| Cost { title, words, of, format };
     let others = || rows.iter().map(|row| row.cell).filter(|cell| harm(cell).is_some());
     let are_all = |has: fn(&Cell) -> bool| others().next().is_some() && others().all(has);
-    let lost = |cell: &Cell| harm(cell).and_then(|(harm, _)| finite(harm.mean));
-    let third = if are_all(|cell| cell.call.is_some_and(|call| finite(call.not_shown.mean).is_some())) {
+    let none = cost("", "", |_| None, Format::Plain);
+    let late = cost("harm (ms)", "harm to others (ms)", |cell| harm_in("ms", cell), Format::Plain);
+    let less = cost("harm (Mbit)", "harm to others (Mbit)", |cell| harm_in("Mbit", cell), Format::Plain);
+    let to_others = if are_all(|cell| cell.call.is_some_and(|call| finite(call.not_shown.mean).is_some())) {
         let of = |cell: &Cell| cell.call.and_then(|call| finite(call.not_shown.mean));
-        cost("call: not shown", "frames of the call not shown", of, Format::Percent)
+        [cost("call: not shown", "frames of the call not shown", of, Format::Percent), none]
     } else if are_all(|cell| cell.media.is_some_and(|media| finite(media.worst_1s_mos.mean).is_some())) {
         let of = |cell: &Cell| cell.media.and_then(|media| finite(media.worst_1s_mos.mean));
-        cost("MOS, worst 1 s", "score of the conversation's worst second", of, Format::Fraction)
-    } else if others().find_map(harm).is_some_and(|(_, unit)| unit == "ms") {
-        cost("harm (ms)", "harm to others (ms)", lost, Format::Plain)
+        [cost("MOS, worst 1 s", "score of the conversation's worst second", of, Format::Fraction), none]
     } else {
-        cost("harm (Mbit)", "harm to others (Mbit)", lost, Format::Plain)
+        [late, less]
     };
-    [
-        cost("sent twice", "sent twice", |cell| finite(cell.inflation.mean), Format::Percent),
-        cost("lost", "lost", |cell| finite(cell.lost.mean), Format::Percent),
-        third,
-    ]
+    let twice = cost("sent twice", "sent twice", |cell| finite(cell.inflation.mean), Format::Percent);
+    let lost = cost("lost", "lost", |cell| finite(cell.lost.mean), Format::Percent);
+    [twice, lost, to_others[0], to_others[1]]
 }
 
 /// The plot of all comparisons; nothing without any.
@@ -153,18 +153,18 @@ fn plot(cells: &[Cell], reference: Option<&str>) -> Option<Chart> {
         let cost = |k: usize, cell: Option<&Cell>| cell.and_then(all_costs[k].of).unwrap_or(-1.0);
         let begins = r == 0 || rows[r - 1].setting != row.setting;
         let place = look_of(row.verdict).place as f64;
-        let [c, b] = [Some(row.cell), row.baseline].map(|cell| [cost(0, cell), cost(1, cell), cost(2, cell)]);
+        let [c, b] = [Some(row.cell), row.baseline].map(|cell| std::array::from_fn::<f64, COSTS, _>(|k| cost(k, cell)));
         for k in 0..COSTS {
             dearest[k] = dearest[k].max(c[k]).max(b[k]);
         }
         let begins = f64::from(u8::from(begins));
-        table.push(&[r as f64, place, x, low, high, c[0], c[1], c[2], b[0], b[1], b[2], begins, below, above]);
+        table.push(&[&[r as f64, place, x, low, high], &c[..], &b[..], &[begins, below, above]].concat());
     }
-    let fitted = |text: for<'b> fn(&'b Row<'_>) -> &'b String| {
+    let fitted = |column: usize, text: for<'b> fn(&'b Row<'_>) -> &'b String| {
         let texts: Vec<String> = rows.iter().map(|row| text(row).clone()).collect();
-        shortened_apart(&texts, fitting(rows.len()))
+        shortened_apart(&texts, fitting(rows.len(), column))
     };
-    let [settings, names] = [fitted(|row| &row.setting), fitted(|row| &row.name)];
+    let [settings, names] = [fitted(0, |row| &row.setting), fitted(1, |row| &row.name)];
     let numbers: Vec<String> = rows.iter().map(numbers).collect();
     let words: Vec<&str> = LOOKS.iter().map(|look| look.words).collect();
     let mut transform = vec![
@@ -180,7 +180,7 @@ fn plot(cells: &[Cell], reference: Option<&str>) -> Option<Chart> {
         transform.extend([named(&texts, "r", &format!("t{k}")), named(&theirs, "r", &format!("u{k}"))]);
     }
     let baselines = Baselines::of(&rows.iter().map(|row| (row.cell, row.baseline)).collect::<Vec<_>>());
-    let one = baselines.one().map_or_else(|| "the baseline".to_owned(), |one| shortened(one, fitting(rows.len())));
+    let one = baselines.one().map_or_else(|| "the baseline".to_owned(), |one| shortened(one, fitting(rows.len(), 1)));
     let baseline = reference.map_or(one, str::to_owned);
     let drawing = Drawing {
         count: rows.len(),
@@ -218,7 +218,9 @@ fn plot(cells: &[Cell], reference: Option<&str>) -> Option<Chart> {
     }
     Some(Chart {
         id: "forest".to_owned(),
-        sentence: "Right of the line is faster. A difference is sure if its bar does not touch the line.".to_owned(),
+        sentence: "Right of the line is faster. A difference is sure if its bar does not touch the line and its \
+                   mark is more than 1 % away."
+            .to_owned(),
         aria: format!(
             "Forest plot: {title}; speed-up with its interval, and what it costs. The table has the numbers."
         ),
@@ -257,9 +259,9 @@ fn row_of(count: usize) -> (f64, f64) {
     }
 }
 
-/// Characters that fit the widest column of text. Few texts are of wide letters only.
-fn fitting(count: usize) -> usize {
-    (WIDEST / (0.58 * row_of(count).1)) as usize
+/// Characters that fit a column of text that is as wide as any: of settings or of names.
+fn fitting(count: usize, column: usize) -> usize {
+    (WIDEST / (LETTERS[column] * row_of(count).1)) as usize
 }
 
 /// How the rows are drawn.

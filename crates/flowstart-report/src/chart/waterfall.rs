@@ -202,10 +202,10 @@ fn bars(cells: &[&Cell], key: &Key, longest: f64, title: &str, aria: &str) -> Op
     let most_lines = lines.iter().map(|name| name.lines().count()).max().unwrap_or(1);
     // Letters above bars are as high as those of an axis.
     let above = if is_beside { 0 } else { 12 * most_lines + 2 };
-    let bar = if is_beside && shown.len() > 4 { 8 } else { 16 };
+    let bar = if is_beside && shown.len() > 4 { 9 } else { 16 };
     let step = above + bar + 4;
     let mut y = json!({"field": "line", "type": "nominal", "title": null, "sort": null, "scale": {"domain": shown},
-        "axis": {"labelLimit": 130, "ticks": false, "domain": false}});
+        "axis": {"labelLimit": 130, "labelOverlap": false, "ticks": false, "domain": false}});
     if is_beside {
         let names: serde_json::Map<String, Value> =
             shown.iter().zip(&short).map(|(name, short)| ((*name).to_owned(), json!(short))).collect();

@@ -1,6 +1,7 @@
 //! The same question was answered twice: before and after something changed.
 
 use super::{Cell, Estimate, Kind, Verdict};
+use crate::number::digits_beside_one;
 use serde::{Deserialize, Serialize};
 
 /// Everything the page of a change shows.
@@ -70,17 +71,19 @@ impl Change {
         self.fct_ratio.mean.map_or(0.0, |ratio| ratio.ln().abs())
     }
 
-    /// The change in words, behind the cell's name: `finishes 1.20 times sooner (1.10 to 1.30)`.
+    /// The change in words, behind the cell's name: `finishes 1.20 times as fast (1.10 to 1.30)`.
     pub fn in_words(&self) -> String {
         let Some(ratio) = self.fct_ratio.mean.filter(|ratio| *ratio > 0.0) else {
             return "is not comparable".to_owned();
         };
         let ends = self.fct_ratio.ci95;
         if ratio >= 1.0 {
-            let interval = ends.map_or(String::new(), |[low, high]| format!(" ({low:.2} to {high:.2})"));
+            let all: Vec<f64> = std::iter::once(ratio).chain(ends.into_iter().flatten()).collect();
+            let digits = digits_beside_one(&all, 2);
+            let interval = ends.map_or(String::new(), |[low, high]| format!(" ({low:.digits$} to {high:.digits$})"));
             let is_waste = self.verdict.is_some_and(|verdict| verdict.kind == Kind::FasterByWaste);
             let waste = if is_waste { ", but by waste" } else { "" };
-            return format!("finishes {ratio:.2} times sooner{interval}{waste}");
+            return format!("finishes {ratio:.digits$} times as fast{interval}{waste}");
         }
         let percent = |ratio: f64| (1.0 / ratio - 1.0) * 100.0;
         let interval =
@@ -100,7 +103,7 @@ mod tests {
             verdict: Some(Verdict::of_interval(kind)),
             ..Change::default()
         };
-        assert_eq!(change(1.2, 1.1, 1.3, Kind::Faster).in_words(), "finishes 1.20 times sooner (1.10 to 1.30)");
+        assert_eq!(change(1.2, 1.1, 1.3, Kind::Faster).in_words(), "finishes 1.20 times as fast (1.10 to 1.30)");
         // 1 / 0.8 is 25 % more, 1 / 0.9 is 11.1 % and 1 / 0.75 is 33.3 %.
         assert_eq!(change(0.8, 0.75, 0.9, Kind::Slower).in_words(), "takes 25.0 % longer (11.1 to 33.3)");
         assert!(change(1.02, 1.01, 1.03, Kind::Faster).has_changed());
@@ -108,6 +111,6 @@ mod tests {
         // A build that is faster because it sends twice has changed, and says how.
         let wasteful = change(1.5, 1.4, 1.6, Kind::FasterByWaste);
         assert!(wasteful.has_changed());
-        assert_eq!(wasteful.in_words(), "finishes 1.50 times sooner (1.40 to 1.60), but by waste");
+        assert_eq!(wasteful.in_words(), "finishes 1.50 times as fast (1.40 to 1.60), but by waste");
     }
 }

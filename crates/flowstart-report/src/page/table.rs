@@ -165,7 +165,7 @@ fn table_row(cell: &Cell, over: Option<String>, directory: &str) -> TableRow {
         transport: cell.transport.clone(),
         competitor: cell.competitor.clone(),
         arrival: arrival(cell).to_owned(),
-        baseline: finite(cell.speedup.mean).is_none(),
+        baseline: cell.is_baseline,
         n: cell.n,
         failed: cell.failed,
         fct,

@@ -219,11 +219,7 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
     past.save()?;
     match got {
         Got::Many(many) => tell_many(arguments, &many),
-        Got::Each { timings, hint, estimates } => {
-            let told = timings.iter().map(|one| tell(arguments, one, hint, estimates.as_deref()));
-            let told: Vec<_> = told.collect::<Result<_, _>>()?;
-            Ok(if told.contains(&true) { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
-        }
+        Got::Each { is_refused } => Ok(if is_refused { ExitCode::from(FAILED) } else { ExitCode::SUCCESS }),
     }
 }
 
@@ -231,8 +227,8 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
 enum Got {
     /// Over many connections at a time.
     Many(Many),
-    /// Over one connection after the other, with what the client told the server.
-    Each { timings: Vec<Timings>, hint: Option<Rate>, estimates: Option<Box<Sources>> },
+    /// Over one connection after the other, each told as it came. Whether the server refused one.
+    Each { is_refused: bool },
 }
 
 /// Gets it as often as requested.
@@ -264,7 +260,9 @@ async fn get(
         estimates::tell(estimates, hint, shows && !arguments.json);
     }
     let client = Client::new(config)?;
-    let got = over(&client, arguments, url, &servers, &mut out, past).await;
+    let shown = estimates.filter(|_| shows);
+    let tell_one = |one: &Timings| tell(arguments, one, hint, shown.as_ref());
+    let got = over(&client, arguments, url, &servers, (&mut out, &tell_one), past).await;
     let unkept = client.unkept_path_state();
     // Also of a transfer that failed: the server needs not wait for it.
     client.close().await;
@@ -272,27 +270,18 @@ async fn get(
     if let Some(error) = unkept {
         return Err(error.into());
     }
-    Ok(match got {
-        Transferred::Many(many) => Got::Many(many),
-        Transferred::Each(timings) => Got::Each { timings, hint, estimates: estimates.filter(|_| shows).map(Box::new) },
-    })
+    Ok(got)
 }
 
-/// What was got, over many connections or over each in turn.
-enum Transferred {
-    Many(Many),
-    Each(Vec<Timings>),
-}
-
-/// Gets it with this client.
+/// Gets it with this client, and tells each transfer when it is complete: one that fails takes none with it.
 async fn over(
     client: &Client,
     arguments: &Arguments,
     url: &Url,
     servers: &[SocketAddr],
-    out: &mut Out,
+    (out, tell_one): (&mut Out, &dyn Fn(&Timings) -> Result<bool, Failure>),
     past: &mut estimates::Past,
-) -> Result<Transferred, Failure> {
+) -> Result<Got, Failure> {
     if arguments.connections > 1 {
         let waiting = Waiting::begin(format!("getting it over {} connections", arguments.connections));
         let many = client.get_many(url, servers).await;
@@ -300,21 +289,26 @@ async fn over(
         if let Some(first) = many.failures.first() {
             tell!("warning: {}", advised(first.to_string()));
         }
-        return Ok(Transferred::Many(many));
+        return Ok(Got::Many(many));
     }
     let bar = Bar::new();
-    let watch = |progress| bar.show(progress);
-    let first = client.get(url, servers, &mut *out.writer, &watch).await?;
+    let first = client.get(url, servers, &mut *out.writer, &|progress| bar.show(progress)).await?;
+    drop(bar);
     if !first.is_refused() {
         out.complete().await?;
     }
+    let mut is_refused = tell_one(&first)?;
     let (server, mut timings) = (first.address, vec![first]);
     for _ in 1..arguments.repeat {
-        timings.push(client.get_again(url, server, &mut tokio::io::sink(), &watch).await?);
+        let bar = Bar::new();
+        let next = client.get_again(url, server, &mut tokio::io::sink(), &|progress| bar.show(progress)).await?;
+        drop(bar);
+        is_refused |= tell_one(&next)?;
+        timings.push(next);
     }
     let content = timings.iter().filter(|one| one.status == StatusCode::OK);
     past.observe(content.filter_map(|one| one.rate), server.ip());
-    Ok(Transferred::Each(timings))
+    Ok(Got::Each { is_refused })
 }
 
 /// The destination of the content. A file is there when it is complete: until then its content has another name.

@@ -18,7 +18,7 @@ use flowstart_validate::published_table;
 use crate::command::run::jobs;
 use crate::failure::Failure;
 use crate::interruption::leaves_nothing_half_written;
-use crate::output::{Bars, number, print};
+use crate::output::{Bars, number, print, ratio};
 
 /// Rows up to which the table has all cells; of more it has those that changed.
 const FEW: usize = 40;
@@ -114,11 +114,10 @@ fn table(report: &ChangeReport) -> String {
             let [old, new] = [&change.before, &change.after].map(|cell| number(of(cell), digits));
             if old == new { new } else { format!("{old} → {new}") }
         };
-        let interval = change.fct_ratio.ci95.map_or(String::new(), |[low, high]| format!(" ({low:.2}–{high:.2})"));
         table.add_row([
             label,
             both(0, |cell| cell.fct_ms.mean),
-            format!("{}{interval}", number(change.fct_ratio.mean, 2)),
+            ratio(change.fct_ratio.mean, change.fct_ratio.ci95),
             change.verdict.map_or_else(|| "–".to_owned(), Verdict::mark),
             both(1, |cell| cell.inflation.mean.map(|share| share * 100.0)),
         ]);

@@ -9,9 +9,9 @@ use flowstart_lab::results::summary::Summary;
 use flowstart_lab::spec::application::Felt;
 use flowstart_lab::spec::link::Link;
 use flowstart_lab::study::plan::{AXES, Axis, Cell, Plan};
-use flowstart_report::{Verdict, digits_beside_one};
+use flowstart_report::Verdict;
 
-use super::number;
+use super::{number, ratio};
 
 /// Most cells in the table.
 const MOST_CELLS: usize = 60;
@@ -24,8 +24,8 @@ const LONGEST: usize = 24;
 /// The least room for names. Longer names have a line of their own.
 const NAMES: usize = 12;
 
-/// The axis whose value a reader has to know, even if it is the default.
-const ALWAYS: &str = "transport";
+/// The axes whose value a reader has to know, even if it is the default.
+const ALWAYS: [&str; 2] = ["transport", "aqm"];
 
 /// A column of names, numbers or marks.
 struct Column {
@@ -197,7 +197,7 @@ fn everywhere(plan: &Plan, all: &[(Cell, &CellSummary)], reps: u32) -> String {
     if let Some((first, _)) = all.first() {
         for axis in in_order().filter(|axis| !is_varied(plan, axis)) {
             let is_default = axis.texts(plan) == axis.keys[0].default.as_slice();
-            if !is_default || axis.name() == ALWAYS {
+            if !is_default || ALWAYS.contains(&axis.name()) {
                 let value = value(plan, axis, first);
                 parts.extend((!value.is_empty()).then(|| format!("{} {value}", title(plan, axis))));
             }
@@ -225,11 +225,9 @@ fn avoidance(plan: &Plan) -> Option<String> {
     is_same.then(|| format!("avoidance {own}"))
 }
 
-/// The buffer of links that say nothing of theirs. It decides how much a fast start may lose.
+/// The buffer of links whose names do not say it, where it is the same. It decides how much a fast start may lose.
 fn buffer(plan: &Plan) -> Option<String> {
-    // A preset, which begins with its name, is listed with its buffer.
-    let is_preset = |text: &str| !text.split(',').next().is_some_and(|first| first.contains('='));
-    let says = |link: &Link| is_preset(&link.text) || link.text.contains("buffer=");
+    let says = |link: &Link| link.text.contains("buffer=");
     let first = plan.links.first()?.buffer;
     let is_same = plan.links.iter().all(|link| !says(link) && link.buffer == first);
     is_same.then(|| format!("buffer {first}"))
@@ -271,17 +269,27 @@ fn metrics(plan: &Plan, shown: &[(Cell, &CellSummary)]) -> Vec<Column> {
         columns.push(column("failed", true, &|_, row| row.failed.to_string()));
     }
     if shown.iter().any(|(_, row)| row.others.is_some()) {
-        let measure = HarmIn::of(plan);
-        let in_table = |row: &CellSummary| measure.mean(row);
-        columns.push(match measure {
-            HarmIn::Time => column("others\n+ ms", true, &|_, row| number(in_table(row), 1)),
-            HarmIn::Score => column("worst s\nMOS", true, &|_, row| number(in_table(row), 2)),
-            HarmIn::Frames => column("frames not\nshown %", true, &|_, row| in_percent(in_table(row))),
-            HarmIn::Goodput => column("others\n- Mbit", true, &|_, row| number(in_table(row), 1)),
-        });
+        for measure in HarmIn::all_of(plan) {
+            let in_table = |cell: &Cell, row: &CellSummary| {
+                let competitor = plan.competitors[cell.competitor].first();
+                let is_its = HarmIn::all_of(plan).len() == 1 || HarmIn::of_one(competitor) == measure;
+                measure.mean(row).filter(|_| is_its)
+            };
+            columns.push(match measure {
+                HarmIn::Time => column("others\n+ ms", true, &|cell, row| number(in_table(cell, row), 1)),
+                HarmIn::Score => column("worst s\nMOS", true, &|cell, row| number(in_table(cell, row), 2)),
+                HarmIn::Frames => column("frames not\nshown %", true, &|cell, row| in_percent(in_table(cell, row))),
+                HarmIn::Goodput => column("others\n- Mbit", true, &|cell, row| number(in_table(cell, row), 1)),
+            });
+        }
     }
-    columns.push(column("lost %", true, &|_, row| in_percent(row.lost_share.mean)));
     columns.push(column("sent\ntwice %", true, &|_, row| in_percent(mean(row, "inflation"))));
+    let dropped = |row: &CellSummary| row.others.as_ref().and_then(|others| others.dropped_packets.mean);
+    if shown.iter().any(|(_, row)| dropped(row).is_some_and(|packets| packets.abs() >= 0.05)) {
+        columns.push(column("others\nlost pkt", true, &|_, row| number(dropped(row), 1)));
+    }
+    // What is lost is sent twice, so it is the first that may be left out.
+    columns.push(column("lost %", true, &|_, row| in_percent(row.lost_share.mean)));
     if videos {
         columns.push(column("stalled ms", true, &|_, row| number(mean(row, "stalled_ms"), 0)));
         columns.push(column("video\nMbit/s", true, &|_, row| number(mean(row, "video_mbps"), 2)));
@@ -314,10 +322,7 @@ fn metrics(plan: &Plan, shown: &[(Cell, &CellSummary)]) -> Vec<Column> {
 /// The speed-up with its simultaneous interval.
 fn speedup(row: &CellSummary) -> String {
     let Some(versus) = &row.vs_baseline else { return String::new() };
-    let all: Vec<f64> = versus.speedup.into_iter().chain(versus.speedup_ci.into_iter().flatten()).collect();
-    let digits = digits_beside_one(&all, 2);
-    let ends = |[low, high]: [f64; 2]| format!(" ({low:.digits$}–{high:.digits$})");
-    format!("{}{}", number(versus.speedup, digits), versus.speedup_ci.map_or(String::new(), ends))
+    ratio(versus.speedup, versus.speedup_ci)
 }
 
 /// What a cell is compared on: an axis, and its value in the baseline.

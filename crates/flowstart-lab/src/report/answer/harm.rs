@@ -25,6 +25,7 @@ pub(super) struct Harm {
 struct Part {
     /// Empty for all.
     name: String,
+    measure: HarmIn,
     /// The median of each side.
     middle: [f64; 2],
     worst: [f64; 2],
@@ -49,11 +50,16 @@ impl Harm {
     pub(super) fn of(plan: &Plan, cells: &[(Cell, [&CellSummary; 2])]) -> Option<Self> {
         let measure = HarmIn::of(plan);
         let part = |of: Option<(&Axis, usize)>| {
+            let measure = match of {
+                Some((axis, place)) if is_of_others(axis) => HarmIn::of_one(plan.competitors[place].first()),
+                _ => measure,
+            };
             let own = cells.iter().filter(|(cell, _)| of.is_none_or(|(axis, place)| axis.place(*cell) == place));
             let harm = own.filter_map(|(_, [own, base])| measure.mean(own).zip(measure.mean(base)));
             let (own, base): (Vec<f64>, Vec<f64>) = harm.unzip();
             Some(Part {
                 name: of.map_or(String::new(), |(axis, place)| axis.texts(plan)[place].to_owned()),
+                measure,
                 middle: [median(&own)?, median(&base)?],
                 worst: [measure.worst(&own)?, measure.worst(&base)?],
                 count: own.len(),
@@ -122,41 +128,46 @@ impl Harm {
     /// What flows without people lose, where they lose anything and more than beside the first value.
     fn taken(&self, it: &str, baseline: &str) -> String {
         let which = || self.parts.iter().map(Part::which).find(|which| !which.is_empty()).unwrap_or_default();
-        let is_none = |value: f64| in_words(self.measure, value) == in_words(self.measure, 0.0);
-        let is_alike = |[own, base]: [f64; 2]| {
-            in_words(self.measure, own) == in_words(self.measure, base)
+        let are_none = |part: &Part, values: [f64; 2]| {
+            values.iter().all(|value| in_words(part.measure, *value) == in_words(part.measure, 0.0))
+        };
+        let is_alike = |part: &Part| {
+            let [own, base] = part.middle;
+            in_words(part.measure, own) == in_words(part.measure, base)
                 || (own - base).abs() <= ALIKE * own.abs().max(base.abs())
         };
-        if self.parts.iter().all(|part| part.middle.iter().all(|value| is_none(*value))) {
-            let is_all = self.parts.iter().all(|part| part.worst.iter().all(|value| is_none(*value)));
+        if self.parts.iter().all(|part| are_none(part, part.middle)) {
+            let is_all = self.parts.iter().all(|part| are_none(part, part.worst));
             return format!("{it} takes nothing from others{}", if is_all { String::new() } else { which() });
         }
         let which = which();
-        let (alike, apart): (Vec<&Part>, Vec<&Part>) = self.parts.iter().partition(|part| is_alike(part.middle));
+        let (alike, apart): (Vec<&Part>, Vec<&Part>) = self.parts.iter().partition(|part| is_alike(part));
         if apart.is_empty() {
             return format!("{it} takes no more from others than {baseline}{which}");
         }
-        let (others, verb) = match self.measure {
-            HarmIn::Time => ("other transfers", "take"),
-            _ => ("competing flows", "deliver"),
-        };
-        let said = apart.into_iter().map(|part| {
-            let [own, base] = part.middle.map(|value| in_words(self.measure, value));
+        let in_part = |part: &Part| {
+            let [own, base] = part.middle.map(|value| in_words(part.measure, value));
             let said = format!("{own} beside {it} and {base} beside {baseline}");
             match &*part.name {
                 "" => said,
                 other if self.by_competitor => format!("{said} ({other})"),
                 size => format!("{said} with {size}"),
             }
+        };
+        let losses = [(HarmIn::Time, "other transfers take"), (HarmIn::Goodput, "competing flows deliver")];
+        let said = losses.into_iter().filter_map(|(measure, others)| {
+            let own: Vec<String> =
+                apart.iter().filter(|part| part.measure == measure).map(|part| in_part(part)).collect();
+            (!own.is_empty()).then(|| format!("{others}{which} {}", own.join(", ")))
         });
-        let said = said.collect::<Vec<_>>().join(", ");
+        let said = said.collect::<Vec<_>>().join("; ");
         let rest: Vec<String> = alike.into_iter().map(|part| part.name.clone()).collect();
         let to = if self.by_competitor { "from" } else { "with" };
         let rest = match rest.is_empty() {
             true => String::new(),
             false => format!("; {it} takes no more than {baseline} {to} {}", listed(&rest)),
         };
-        format!("{others} {verb}{which} {said}{rest}")
+        format!("{said}{rest}")
     }
 }
 

@@ -1,6 +1,6 @@
 //! What schemes start from.
 
-use super::words::MOST_NAMED;
+use super::words::listed;
 use crate::spec::link::Link;
 use crate::study::per_transport::PerTransport;
 use crate::study::plan::Plan;
@@ -8,22 +8,24 @@ use crate::study::plan::Plan;
 /// What a scheme senses that starts as if it knew nothing.
 const NOTHING: &str = "nothing";
 
-/// What each kind of scheme starts from, and how true that is in these runs; `None` if no scheme senses anything, or if
-/// they are too many for a sentence.
+/// What each kind of scheme starts from, and how true that is in these runs; `None` if no scheme senses anything.
 pub(super) fn known(plan: &Plan) -> Option<String> {
-    let mut parts: Vec<String> = Vec::new();
+    let mut parts: Vec<(Vec<String>, &'static str)> = Vec::new();
     for scheme in plan.schemes.iter().map(PerTransport::first) {
-        let part = match scheme.phases().split_once(';') {
-            Some((sensed, _)) if sensed != NOTHING => format!("{} {sensed}", scheme.name()),
-            _ => continue,
+        let Some((sensed, _)) = scheme.phases().split_once(';').filter(|(sensed, _)| *sensed != NOTHING) else {
+            continue;
         };
-        if !parts.contains(&part) {
-            parts.push(part);
+        let name = scheme.name().to_owned();
+        match parts.iter_mut().find(|(_, known)| *known == sensed) {
+            Some((names, _)) if names.contains(&name) => {}
+            Some((names, _)) => names.push(name),
+            None => parts.push((vec![name], sensed)),
         }
     }
-    if parts.is_empty() || parts.len() > MOST_NAMED {
+    if parts.is_empty() {
         return None;
     }
+    let parts: Vec<String> = parts.into_iter().map(|(names, sensed)| format!("{} {sensed}", listed(&names))).collect();
     let is_hinted = |link: &Link| link.hint.is_some() || link.hint_grid.is_some();
     let rates = match (plan.hint, plan.links.iter().any(is_hinted)) {
         (false, _) => "There are no hints; rates that are known",

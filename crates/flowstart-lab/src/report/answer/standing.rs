@@ -50,6 +50,8 @@ pub(super) struct Standing<'a> {
     waste: Option<f64>,
     /// The bytes sent twice in each setting, as parts of the payload.
     twice: Vec<f64>,
+    /// Transfers that failed, of this value and of the first one.
+    failed: [usize; 2],
     harm: Option<Harm>,
 }
 
@@ -113,6 +115,7 @@ impl<'a> Standing<'a> {
             most_bytes: bytes.iter().copied().reduce(f64::max),
             waste: median(&waste),
             twice,
+            failed: [0, 1].map(|side| compared.iter().map(|(_, cells)| cells[side].failed).sum()),
             harm: Harm::of(plan, &compared),
             cells,
         };
@@ -132,7 +135,12 @@ impl<'a> Standing<'a> {
             [.., 0] => String::new(),
             [.., wasteful] => format!(", by waste in {wasteful} of {}", self.cells.len()),
         };
-        format!("{} times sooner{by_waste}", ratio([self.middle; 2]))
+        format!("{} times as fast{by_waste}", ratio([self.middle; 2]))
+    }
+
+    /// Whether more transfers fail than with the first value.
+    pub(super) fn fails_more(&self) -> bool {
+        self.failed[0] > self.failed[1]
     }
 
     pub(super) fn verdicts(&self) -> impl Iterator<Item = Verdict> {
@@ -246,7 +254,7 @@ impl<'a> Standing<'a> {
                         some => format!(" ({some} by waste)"),
                     };
                     let middle = ratio([middle_where(Verdict::is_gain, |speedup| speedup)?; 2]);
-                    (1, gains, format!("{middle} times sooner{by_waste}{}", in_some(gains)))
+                    (1, gains, format!("{middle} times as fast{by_waste}{}", in_some(gains)))
                 }
                 (_, true) if losses > 0 => {
                     let middle = longer(middle_where(|one| one.kind == Kind::Slower, f64::recip)?.recip());

@@ -42,7 +42,7 @@ fn numbers(text: &str) -> Vec<f64> {
 fn many_cells_are_answered_by_their_median() {
     let answer = answer_to(&["dsl-fast", "lte"], &["70KB", "2MB"], &["slow-start", "blitzstart"], "none");
     let first = &answer[0];
-    assert!(first.starts_with("blitzstart finishes ") && first.contains(" sooner than slow-start "), "{first}");
+    assert!(first.starts_with("blitzstart finishes ") && first.contains(" times as fast as slow-start "), "{first}");
     assert!(first.contains(" in the median over 2 links and 2 sizes (speed-up "), "{first}");
     assert!(!first.contains("competing flows") && first.ends_with('.'), "{first}");
     assert!(answer.iter().any(|note| note.starts_with("Of 4 comparisons with slow-start, ")), "{answer:?}");
@@ -85,7 +85,7 @@ fn where_the_best_differs_it_is_said_of_each_size() {
         answer.iter().find(|note| note.starts_with("The best by size: ")).unwrap_or_else(|| panic!("{answer:?}"));
     let (small, large) = by_size.split_once("; ").unwrap();
     assert_eq!(small, "The best by size: 5KB none");
-    assert!(large.starts_with("70KB ") && large.ends_with(" times sooner)."), "{by_size}");
+    assert!(large.starts_with("70KB ") && large.ends_with(" times as fast)."), "{by_size}");
     // One best for all sizes, or one choice only, needs no list.
     for schemes in [&["slow-start", "slow-start:iw=32"][..], &["slow-start", "blitzstart", "slow-start:iw=12"]] {
         let answer = answer_to(&["dsl-fast"], &["70KB", "90KB"], schemes, "none");
@@ -164,16 +164,16 @@ fn a_run_without_noise_is_called_deterministic() {
         ..scenario(&["rate=20mbit,rtt=30ms"], &["500KB"], &["slow-start", "slow-start:iw=40"], "none")
     };
     let answer = answer_of(&quiet(3));
-    assert!(answer[0].contains(" sooner than slow-start (deterministic, one distinct run)"), "{answer:?}");
+    assert!(answer[0].contains(" times as fast as slow-start (deterministic, one distinct run)"), "{answer:?}");
     assert!(!answer.iter().any(|sentence| sentence.contains("Intervals")), "{answer:?}");
-    assert!(answer_of(&quiet(1))[0].contains(" sooner than slow-start (one repetition: no interval)"));
+    assert!(answer_of(&quiet(1))[0].contains(" times as fast as slow-start (one repetition: no interval)"));
 }
 
 #[test]
 fn waste_in_one_distinct_run_is_said_and_never_offered() {
     let answer = made_up(&[(ONE_RUN, 1.2, [1.2; 2], 0.0), (WASTE_IN_ONE_RUN, 1.6, [1.6; 2], 0.54)]);
     assert!(answer[0].starts_with("hystart finishes ") && answer[0].contains("(deterministic, one distinct run)"));
-    assert_eq!(answer[1], "blitzstart is faster still, 1.60 times (1.60), at 54 % sent twice.");
+    assert_eq!(answer[1], "blitzstart is faster still, 1.60 times, at 54 % sent twice.");
     let answer = made_up(&[(WASTE_IN_ONE_RUN, 1.6, [1.6; 2], 0.54)]);
     assert!(answer[0].contains(" (deterministic, one distinct run), but by waste, at 54 % sent twice"), "{answer:?}");
 }
@@ -183,9 +183,9 @@ fn the_baseline_of_several_aqms_is_the_first_and_is_named() {
     let one = scenario(&["lte"], &["2MB"], &["slow-start"], "cubic");
     let answer = answer_of(&Scenario { aqm: vec!["taildrop".into(), "codel".into()], ..one });
     assert!(answer[0].starts_with("codel finishes a 2MB transfer on lte "), "{answer:?}");
-    assert!(answer[0].contains(" times sooner than taildrop ("), "{answer:?}");
+    assert!(answer[0].contains(" times as fast as taildrop ("), "{answer:?}");
     let links = answer_to(&["lte", "dsl-fast"], &["70KB"], &["slow-start"], "none");
-    assert!(links[0].starts_with("dsl-fast ") && links[0].contains(" than lte ("), "{links:?}");
+    assert!(links[0].starts_with("dsl-fast ") && links[0].contains(" times as fast as lte ("), "{links:?}");
 }
 
 /// What one distinct run shows.
@@ -199,8 +199,9 @@ fn made_up<V: Copy + Into<Verdict>>(of: &[(V, f64, [f64; 2], f64)]) -> Vec<Strin
     let mut summary = summarize(&plan, &[]);
     for (cell, (verdict, speedup, interval, twice)) in summary.cells[1..].iter_mut().zip(of) {
         let versus = cell.vs_baseline.as_mut().unwrap();
-        versus.verdict = Some((*verdict).into());
-        (versus.speedup, versus.speedup_ci) = (Some(*speedup), Some(*interval));
+        let verdict: Verdict = (*verdict).into();
+        versus.verdict = Some(verdict);
+        (versus.speedup, versus.speedup_ci) = (Some(*speedup), (!verdict.is_deterministic()).then_some(*interval));
         versus.inflation_delta = Some(*twice);
         cell.metrics.get_mut("inflation").unwrap().mean = Some(*twice);
     }
@@ -221,7 +222,7 @@ fn counts_read_well_for_one_two_and_all() {
 fn waste_is_named_and_never_offered() {
     let (better, wasteful) = ((Kind::Faster, 1.2, [1.1, 1.3], 0.0), (Kind::FasterByWaste, 1.4, [1.3, 1.5], 1.12));
     let answer = made_up(&[better, wasteful]);
-    assert!(answer[0].starts_with("hystart finishes a 70KB transfer on lte 1.20 times sooner than slow-start"));
+    assert!(answer[0].starts_with("hystart finishes a 70KB transfer on lte 1.20 times as fast as slow-start"));
     assert_eq!(answer[1], "blitzstart is faster still, 1.40 times (1.30 to 1.50), at 112 % sent twice.");
     let slower = (Kind::Slower, 0.9, [0.85, 0.95], 0.0);
     let answer = made_up(&[slower, wasteful]);
@@ -231,7 +232,7 @@ fn waste_is_named_and_never_offered() {
     assert_eq!(answer[1], "blitzstart is faster, 1.40 times (1.30 to 1.50), at 112 % sent twice.");
     assert_eq!(answer[2], "hystart takes 11 % longer than slow-start (5 to 18).");
     let answer = made_up(&[wasteful]);
-    let only = "hystart finishes a 70KB transfer on lte 1.40 times sooner than slow-start (1.30 to 1.50), but by waste, at \
+    let only = "hystart finishes a 70KB transfer on lte 1.40 times as fast as slow-start (1.30 to 1.50), but by waste, at \
                 112 % sent twice.";
     assert_eq!(answer[0], only);
 }
@@ -269,7 +270,7 @@ fn sentences_follow_verdicts() {
                 answer.iter().filter(|sentence| sentence.starts_with(&format!("{name} "))).collect();
             let [about] = about[..] else { panic!("{name} in {answer:?}") };
             let expected = match verdict.kind {
-                Kind::Faster => "sooner than slow-start",
+                Kind::Faster => "times as fast as slow-start",
                 Kind::FasterByWaste => "90 % sent twice",
                 Kind::Slower => "% longer than slow-start",
                 Kind::Negligible => "differs from slow-start by 1 % at most: 0.995 times as fast (0.993 to 0.996)",
@@ -395,7 +396,7 @@ fn one_transport_or_transports_as_such_need_no_such_sentence() {
         ..scenario(&["lte"], &["70KB"], &["slow-start"], "none")
     };
     let answer = answer_of(&plan);
-    assert!(answer[0].starts_with("model-tcp ") && answer[0].contains(" than model-quic"), "{answer:?}");
+    assert!(answer[0].starts_with("model-tcp ") && answer[0].contains(" model-quic"), "{answer:?}");
     assert!(!answer.iter().any(|sentence| sentence.contains("the transport")), "{answer:?}");
 }
 
@@ -415,13 +416,13 @@ fn what_differs_between_sizes_is_said_of_each() {
     let mixed = cells(&[faster, (Kind::Unclear, 1.02), slower]);
     let expected = [
         "jump-start is faster than slow-start in 1 and slower in 1 of 3 comparisons; speed-up 0.70 to 1.60, median 1.02.",
-        "jump-start differs between sizes from slow-start: 1.60 times sooner with 70KB, no clear difference with 2MB and \
+        "jump-start differs between sizes from slow-start: 1.60 times as fast with 70KB, no clear difference with 2MB and \
          43 % longer with 20MB.",
     ];
     assert_eq!(mixed[..2], expected);
     // One gain of three is not the whole, and waste never is.
     let one = cells(&[(Kind::FasterByWaste, 1.6), (Kind::Unclear, 1.01), (Kind::Unclear, 1.01)]);
-    let expected = "jump-start differs between sizes from slow-start: 1.60 times sooner by waste with 70KB, no clear \
+    let expected = "jump-start differs between sizes from slow-start: 1.60 times as fast by waste with 70KB, no clear \
                     difference with 2MB and no clear difference with 20MB.";
     assert_eq!(one[1], expected, "{one:?}");
     let wasteful = cells(&[faster, (Kind::FasterByWaste, 1.5), (Kind::FasterByWaste, 1.4)]);
@@ -434,7 +435,7 @@ fn aqms_are_compared_beside_schemes_too() {
     let answer = answer_of(&Scenario { aqm: vec!["taildrop".into(), "codel".into()], ..one });
     assert!(answer[0].starts_with("blitzstart "), "{answer:?}");
     let aqms = answer.iter().find(|note| note.starts_with("With slow-start, codel finishes ")).expect(&answer[0]);
-    assert!(aqms.contains(" times sooner than taildrop ("), "{aqms}");
+    assert!(aqms.contains(" times as fast as taildrop ("), "{aqms}");
     assert!(answer.iter().any(|note| note.ends_with("hold for all 3 comparisons at once.")), "{answer:?}");
 }
 
@@ -483,7 +484,7 @@ fn a_median_is_not_said_of_settings_that_disagree() {
     assert!(both[0].contains(" in the mean over runs alone and beside cubic"), "{both:?}");
     assert!(!both.iter().any(|sentence| sentence.contains("none") || sentence.contains("2 competitors")), "{both:?}");
     let gain = of((Kind::Faster, 1.5), (Kind::Negligible, 1.004));
-    let expected = "jump-start differs between competitors from slow-start: 1.50 times sooner alone and no difference of \
+    let expected = "jump-start differs between competitors from slow-start: 1.50 times as fast alone and no difference of \
                     more than 1 % beside cubic.";
     assert_eq!(gain[1], expected);
 }
@@ -495,8 +496,8 @@ fn of_several_axes_the_one_that_tells_best_is_named() {
     // Alone and beside cubic two of three sizes gain; the small one gains nowhere.
     let of = [none, faster, faster, none, faster, faster];
     let answer = beside(&["5KB", "500KB", "2MB"], &["none", "cubic"], &of, &[], &[]);
-    let expected = "jump-start differs between sizes from slow-start: no clear difference with 5KB, 1.50 times sooner \
-                    with 500KB and 1.50 times sooner with 2MB";
+    let expected = "jump-start differs between sizes from slow-start: no clear difference with 5KB, 1.50 times as fast \
+                    with 500KB and 1.50 times as fast with 2MB";
     assert!(answer[1].starts_with(expected), "{answer:?}");
     // Nothing tells: the comparisons are counted.
     let of = [none, faster, faster, faster, faster, none];
@@ -622,4 +623,84 @@ fn intervals_of_few_repetitions_are_called_nominal() {
     assert!(said(&of(5), "Intervals are 95 %."), "{:?}", of(5));
     let narrow = "An interval of 2 repetitions is too narrow where times jump, as losses make them.";
     assert!(said(&of(2), "Intervals are nominally 95 %.") && said(&of(2), narrow), "{:?}", of(2));
+}
+
+#[test]
+fn every_setting_is_told_where_nothing_is_compared() {
+    let told = answer_to(&["dsl-fast"], &["70KB", "2MB"], &["slow-start"], "none");
+    assert!(told[0].starts_with("slow-start finishes a 70KB transfer on dsl-fast in "), "{told:?}");
+    assert!(told[1].starts_with("slow-start finishes a 2MB transfer on dsl-fast in "), "{told:?}");
+    let beside = Scenario {
+        competitor: vec!["none".into(), "cubic".into()],
+        reps: 1,
+        ..scenario(&["dsl-fast"], &["5KB", "70KB", "300KB"], &["slow-start"], "none")
+    };
+    let told = answer_of(&beside);
+    assert!(
+        told[0].contains(" on dsl-fast alone in ") && told[3].contains(" on dsl-fast beside cubic in "),
+        "{told:?}"
+    );
+    assert_eq!((&*told[4], told.len()), ("The table has the other 2 cells.", 5));
+}
+
+#[test]
+fn idle_policies_are_compared_where_nothing_else_is() {
+    let chunks = Scenario {
+        idle: vec!["keep".into(), "startup".into()],
+        application: vec!["chunks:size=1MB,interval=2s,count=3".into()],
+        ..scenario(&["lte"], &[], &[], "none")
+    };
+    let of = |schemes: &[&str]| {
+        let scheme = schemes.iter().map(|text| (*text).to_owned()).collect();
+        let plan = Scenario { scheme, ..chunks.clone() }.plan(Path::new(".")).unwrap();
+        let compared = plan.compared().map(Axis::name);
+        let baselines = plan.cells().iter().filter(|cell| plan.baseline_of(cell).is_some()).count();
+        (compared, baselines)
+    };
+    assert_eq!(of(&["slow-start"]), (Some("idle"), 1));
+    assert_eq!(of(&["slow-start", "jump-start"]), (Some("scheme"), 2));
+}
+
+#[test]
+fn what_fails_more_often_is_not_offered() {
+    let plan = scenario(&["lte"], &["70KB"], &["slow-start", "jump-start"], "none").plan(Path::new(".")).unwrap();
+    let of = |failed: [usize; 2]| {
+        let mut summary = summarize(&plan, &[]);
+        for (cell, failed) in summary.cells.iter_mut().zip(failed) {
+            (cell.n, cell.failed) = (20 - failed, failed);
+        }
+        let versus = summary.cells[1].vs_baseline.as_mut().unwrap();
+        (versus.verdict, versus.speedup) = (Some(Kind::Faster.into()), Some(1.5));
+        best(&Standing::of_axis(&plan, &summary, plan.compared().unwrap()))
+            .is_some()
+            .then_some(())
+            .map_or_else(|| answer(&plan, &summary), |()| vec!["offered".to_owned()])
+    };
+    assert_eq!(of([3, 3]), ["offered"]);
+    let refused = of([0, 15]);
+    assert!(refused.contains(&"Failed: slow-start 0 of 20; jump-start 15 of 20.".to_owned()), "{refused:?}");
+}
+
+#[test]
+fn competitors_lose_time_or_bytes_each_in_its_own_measure() {
+    let one = scenario(&["lte"], &["2MB"], &["slow-start", "jump-start"], "none");
+    let plan = Scenario { competitor: vec!["cubic".into(), "short:size=70KB".into()], ..one };
+    let plan = plan.plan(Path::new(".")).unwrap();
+    let mut summary = summarize(&plan, &[]);
+    for (cell, harm) in summary.cells.iter_mut().zip([1.0, 6.0, 100.0, 250.0]) {
+        let others = cell.others.as_mut().unwrap();
+        others.goodput_lost_mbit.mean = Some(harm);
+        if let Some(late) = &mut others.extra_fct_ms {
+            late.mean = Some(harm);
+        }
+    }
+    for versus in summary.cells.iter_mut().filter_map(|cell| cell.vs_baseline.as_mut()) {
+        (versus.verdict, versus.speedup) = (Some(Kind::Faster.into()), Some(1.5));
+    }
+    let answer = answer(&plan, &summary);
+    let paid = answer.iter().find(|said| said.starts_with("What others pay: ")).unwrap();
+    let expected = "What others pay: other transfers take 250 ms longer beside jump-start and 100 ms longer beside \
+                    slow-start (short:size=70KB); competing flows deliver 6.0 Mbit less beside jump-start and 1.0 Mbit \
+                    less beside slow-start (cubic).";
+    assert_eq!(paid, expected);
 }

@@ -16,14 +16,14 @@ pub(super) fn longer(speedup: f64) -> String {
     }
 }
 
-/// A speed-up over `baseline` in words, with its interval: `1.4 times sooner than slow-start (1.3 to 1.5)` behind a
+/// A speed-up over `baseline` in words, with its interval: `1.4 times as fast as slow-start (1.3 to 1.5)` behind a
 /// verb, or below 1 `10 % longer than slow-start (7 to 15)` behind `takes`.
 pub(super) fn against(speedup: f64, interval: Option<[f64; 2]>, baseline: &str) -> String {
     let ends = |[low, high]: [f64; 2], digits: usize| format!(" ({low:.digits$} to {high:.digits$})");
     let later = 1.0 / speedup;
     if speedup >= 1.0 {
         let interval = interval.map_or(String::new(), |ends| format!(" ({})", ratio(ends)));
-        return format!("{} times sooner than {baseline}{interval}", ratio([speedup; 2]));
+        return format!("{} times as fast as {baseline}{interval}", ratio([speedup; 2]));
     }
     let interval = interval.map(|[low, high]| [1.0 / high, 1.0 / low]);
     if later >= FACTOR {
@@ -159,15 +159,15 @@ mod tests {
 
     #[test]
     fn sooner_is_a_factor_and_later_a_percentage() {
-        assert_eq!(against(1.4, Some([1.3, 1.5]), "b"), "1.40 times sooner than b (1.30 to 1.50)");
-        assert_eq!(against(3.84, Some([2.1, 5.0]), "b"), "3.8 times sooner than b (2.1 to 5.0)");
+        assert_eq!(against(1.4, Some([1.3, 1.5]), "b"), "1.40 times as fast as b (1.30 to 1.50)");
+        assert_eq!(against(3.84, Some([2.1, 5.0]), "b"), "3.8 times as fast as b (2.1 to 5.0)");
         // 1 / 0.909 is 1.1; 1 / 0.9346 and 1 / 0.8696 are 1.07 and 1.15.
         assert_eq!(against(0.909, Some([0.8696, 0.9346]), "b"), "10 % longer than b (7 to 15)");
         assert_eq!(against(0.97, Some([0.95, 0.995]), "b"), "3.1 % longer than b (0.5 to 5.3)");
         assert_eq!(against(0.985, None, "b"), "1.5 % longer than b");
         // What is significant does not look as if its interval reached 1.
         assert_eq!(against(0.95, Some([0.9, 0.9997]), "b"), "5.26 % longer than b (0.03 to 11.11)");
-        assert_eq!(against(1.2, Some([1.002, 1.5]), "b"), "1.20 times sooner than b (1.002 to 1.500)");
+        assert_eq!(against(1.2, Some([1.002, 1.5]), "b"), "1.20 times as fast as b (1.002 to 1.500)");
         assert_eq!(against(0.4, Some([0.375, 0.5]), "b"), "2.5 times as long as b (2.0 to 2.7)");
     }
 

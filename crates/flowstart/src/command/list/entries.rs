@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use flowstart_bpf::port::PORTS;
 use flowstart_core::aqm::QueueConfig;
 use flowstart_core::avoidance::AvoidanceConfig;
 use flowstart_core::spec::names;
@@ -36,6 +37,8 @@ pub(super) struct Entry {
     pub(super) source: String,
     /// Startup schemes: Sensing, Probing, Validation and Continuation.
     pub(super) phases: Option<&'static str>,
+    /// Startup schemes: what the kernel's TCP calls it, where it has it.
+    pub(super) kernel_name: Option<&'static str>,
     /// Metrics: of their numbers.
     pub(super) unit: Option<&'static str>,
     /// Algorithms and profiles: their parameters with their defaults, for other programs.
@@ -92,6 +95,7 @@ impl Entry {
         let mut value = json!({"name": name, "summary": summary, "source": self.source, "parameters": self.defaults});
         if let Some(phases) = self.phases {
             value["phases"] = json!(phases);
+            value["kernel_name"] = json!(self.kernel_name);
         }
         if !self.example.is_empty() {
             value["example"] = json!(self.example);
@@ -134,7 +138,8 @@ pub(super) fn of(what: What, folder: Option<&Path>) -> Result<Vec<Entry>, Failur
             .map(|c| {
                 let mut entry = Entry::algorithm("startup", "scheme", c, c.name(), c.summary(), c.reference());
                 entry.parameters.extend(SCHEME_KEYS.iter().map(key));
-                Entry { phases: Some(c.phases()), ..entry }
+                let port = PORTS.iter().find(|port| port.scheme == c.name());
+                Entry { phases: Some(c.phases()), kernel_name: port.map(|port| port.kernel_name), ..entry }
             })
             .chain([Entry { example: format!("--scheme {STACK}"), ..Entry::new(STACK, STACK_SUMMARY) }])
             .collect(),

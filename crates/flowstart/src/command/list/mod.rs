@@ -15,7 +15,7 @@ mod parameters;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum What {
-    /// Startup schemes, for --scheme and --startup.
+    /// Startup schemes, for --scheme and --startup; [tcp]: Linux TCP can have it.
     Schemes,
     /// Congestion avoidance, for --avoidance.
     Avoidance,

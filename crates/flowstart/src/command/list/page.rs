@@ -12,7 +12,9 @@ pub(super) fn lines(entries: &[Entry], width: usize) -> String {
     let column = longest.min(width / 2);
     let line = |entry: &Entry| {
         let what = if entry.title.is_empty() { &entry.summary } else { &entry.title };
-        let unit = entry.unit.filter(|unit| !unit.is_empty()).map_or(String::new(), |unit| format!(" [{unit}]"));
+        let in_kernel = entry.kernel_name.map(|_| "tcp");
+        let unit = entry.unit.or(in_kernel).filter(|unit| !unit.is_empty());
+        let unit = unit.map_or(String::new(), |unit| format!(" [{unit}]"));
         let name = format!("{:column$}  ", entry.name);
         let room = width.saturating_sub(name.chars().count() + unit.chars().count());
         format!("{name}{}{unit}", cut(&what.split_whitespace().collect::<Vec<_>>().join(" "), room))
@@ -56,6 +58,11 @@ pub(super) fn page(entry: &Entry, width: usize) -> String {
         for (phase, what) in ["Senses", "Probes", "Validates", "Continues"].iter().zip(phases.split("; ")) {
             text += &format!("{}\n", wrapped(&format!("{phase}: {what}"), "  "));
         }
+        let in_kernel = match entry.kernel_name {
+            Some(name) => format!("{name}, by `flowstart tcp load {}`", entry.name),
+            None => "not there".to_owned(),
+        };
+        text += &format!("{}\n", wrapped(&format!("In the kernel's TCP: {in_kernel}"), "  "));
     }
     if !entry.parameters.is_empty() {
         text += &format!("\nParameters, {}\n", entry.usage);

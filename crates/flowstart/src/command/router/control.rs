@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -11,6 +12,8 @@ use std::thread;
 use std::time::Duration;
 
 use flowstart_core::time::Timestamp;
+use nix::errno::Errno;
+use nix::sys::socket::{self, AddressFamily, SockFlag, SockType, UnixAddr};
 use nix::sys::stat::{Mode, umask};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -90,11 +93,19 @@ fn remove_remains(path: &Path) -> io::Result<()> {
     if !found.file_type().is_socket() {
         return Err(io::Error::other("there is something that is no socket; name a path where nothing is"));
     }
-    match UnixStream::connect(path) {
-        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => fs::remove_file(path),
-        Err(error) => Err(error),
-        Ok(_) => Err(io::Error::other("a program answers there already")),
+    match connect(path) {
+        Err(Errno::ECONNREFUSED) => fs::remove_file(path),
+        // Whoever listens and is slow to accept is there, too.
+        Ok(()) | Err(Errno::EAGAIN) => Err(io::Error::other("a program answers there already")),
+        Err(error) => Err(error.into()),
     }
+}
+
+/// Connects without waiting for a place in the queue.
+fn connect(path: &Path) -> nix::Result<()> {
+    let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
+    let socket = socket::socket(AddressFamily::Unix, SockType::Stream, flags, None)?;
+    socket::connect(socket.as_raw_fd(), &UnixAddr::new(path)?)
 }
 
 fn accept(listener: &UnixListener, latest: &Latest) {
@@ -208,6 +219,20 @@ mod tests {
         for line in &lines[2..] {
             assert!(line["error"].as_str().unwrap().ends_with("use {\"get\":\"statistics\"}"), "{told}");
         }
+    }
+
+    /// A program that accepts nobody has a queue that is full; a connect that waits for a place would not end.
+    #[test]
+    fn a_queue_that_is_full_is_not_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("control");
+        let listener = socket::socket(AddressFamily::Unix, SockType::Stream, SockFlag::empty(), None).unwrap();
+        socket::bind(listener.as_raw_fd(), &UnixAddr::new(&path).unwrap()).unwrap();
+        socket::listen(&listener, socket::Backlog::new(0).unwrap()).unwrap();
+        let _waits = UnixStream::connect(&path).unwrap();
+        assert_eq!(connect(&path), Err(Errno::EAGAIN));
+        let error = remove_remains(&path).unwrap_err().to_string();
+        assert!(error.contains("a program answers there already"), "{error}");
     }
 
     #[test]

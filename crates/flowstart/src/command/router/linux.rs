@@ -73,7 +73,7 @@ pub(super) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
     // Last, so that nothing is left of a router that cannot begin.
     let log = arguments.packet_log.as_deref().map(PacketLog::create).transpose()?;
     let Config { servers, clients, .. } = &config;
-    print(&if json {
+    let ready = print(&if json {
         let mut ready = json!({ "servers": servers.to_string(), "clients": clients.to_string() });
         if let Some(url) = &url {
             ready["metrics"] = url.as_str().into();
@@ -82,7 +82,14 @@ pub(super) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
     } else {
         let metrics = url.as_ref().map_or(String::new(), |url| format!("metrics at {url}\n"));
         format!("routing between {servers} and {clients}\n{metrics}")
-    })?;
+    });
+    let log = match (ready, log) {
+        (Err(why), Some(log)) => {
+            log.remove();
+            return Err(why);
+        }
+        (ready, log) => ready.map(|()| log)?,
+    };
     // Whoever reads the lines may be slow, and packets do not wait for him: what he misses is left out.
     let (moments, told) = sync_channel(1);
     let view = if arguments.stats.is_none() { View::on_terminal() } else { None };

@@ -1,8 +1,8 @@
 //! The file of `--packet-log`: a line of CSV for each packet.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use flowstart_core::time::Timestamp;
 use flowstart_emu::packet_log::{Entries, Entry};
@@ -15,6 +15,7 @@ const COLUMNS: &str = "direction,bytes,arrived_ns,planned_ns,left_ns";
 /// A file that takes entries.
 pub(super) struct PacketLog {
     out: BufWriter<File>,
+    file: PathBuf,
     name: String,
 }
 
@@ -26,7 +27,14 @@ impl PacketLog {
             let mut out = BufWriter::new(file);
             writeln!(out, "{COLUMNS}").map(|()| out)
         });
-        opened.map(|out| Self { out, name: name.clone() }).map_err(|cause| Failure::Input(format!("{name}: {cause}")))
+        opened
+            .map(|out| Self { out, file: file.into(), name: name.clone() })
+            .map_err(|cause| Failure::Input(format!("{name}: {cause}")))
+    }
+
+    /// Leaves nothing of a router that did not begin.
+    pub(super) fn remove(self) {
+        let _ = fs::remove_file(&self.file);
     }
 
     /// Writes all entries; why not, if it ends earlier.

@@ -49,14 +49,7 @@ pub(super) fn hint(port: &'static Port, more: &More) -> Result<(), Failure> {
         return Err(Failure::Input("tcp: there is no hint to give; use --hint or --path-store".into()));
     }
     let destinations: Vec<_> = more.remove.iter().map(|network| network.0).collect();
-    // What is refused changes nothing.
-    kernel::check_hints(port, &hints).map_err(|error| failure(&error))?;
-    // First, so that these make room.
-    let removed = if destinations.is_empty() { Ok(0) } else { kernel::remove_hints(port, &destinations) };
-    let removed = removed.map_err(|error| failure(&error))?;
-    if !hints.is_empty() {
-        kernel::give_hints(port, &hints).map_err(|error| failure(&error))?;
-    }
+    let removed = kernel::change_hints(port, &destinations, &hints).map_err(|error| failure(&error))?;
     let (scheme, number) = (port.scheme, hints.len());
     let counted = |number: usize| format!("{number} {}", if number == 1 { "hint" } else { "hints" });
     print(&if more.form.json {
