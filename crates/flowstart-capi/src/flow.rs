@@ -217,6 +217,10 @@ impl Flow {
         }
         self.lost_bytes += bytes;
         let (position, bytes) = (number + 1, Bytes::new(bytes));
+        // The congestion of an earlier path is not that of this one (RFC 9000, section 9.4).
+        if position <= self.earlier_path {
+            return Ok(());
+        }
         let (before, highest) = self.lost.unwrap_or_default();
         self.lost = Some((before + bytes, highest.max(position)));
         if self.launched_after.is_some_and(|launch| position > launch) {
@@ -256,8 +260,8 @@ impl Flow {
             self.rtt.update(now, sample, delay);
         }
         self.delivered_bytes += ack.delivered_bytes;
-        let lost = self.lost.take();
-        if lost.is_some() || ack.ce_packets > 0 {
+        let (lost, ce_packets) = (self.lost.take(), if of_this_path { ack.ce_packets } else { 0 });
+        if lost.is_some() || ce_packets > 0 {
             self.launch_into_congestion();
         }
         let Some(launch) = self.launched_after else { return Ok(()) };
@@ -265,7 +269,7 @@ impl Flow {
         let (delivered, lost_bytes) = (Bytes::new(ack.delivered_bytes), lost.unwrap_or_default().0);
         let in_flight_before = in_flight + delivered + lost_bytes;
         let lost = lost.map(|(bytes, position)| Loss { now, bytes, position, in_flight_before, in_flight });
-        let packets = ack.ce_packets;
+        let packets = ce_packets;
         let marked = (packets > 0).then_some(Ecn { now, position, in_flight: in_flight_before, packets });
         // What left before the launch says nothing of it.
         let delivered = (delivered > Bytes::ZERO && position > launch).then(|| {

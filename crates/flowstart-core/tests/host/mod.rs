@@ -200,6 +200,12 @@ impl Host {
         assert!(rate.is_some() || !self.paced || in_no_time, "{output:?} after {operation:?}");
     }
 
+    /// How many of the packets that were sent last were sent on this path, if so many bytes of them are lost. The
+    /// congestion of an earlier path is not that of this one (RFC 9000, section 9.4).
+    fn of_this_path(&self, bytes: u64) -> u64 {
+        (bytes / self.segment).min(self.next - 1 - self.earlier_path)
+    }
+
     fn happen(&mut self, operation: &Operation) {
         let now = self.now;
         match *operation {
@@ -258,22 +264,30 @@ impl Host {
                 if bytes == 0 {
                     return;
                 }
-                let before = Bytes::new(self.in_flight);
                 self.in_flight -= bytes;
                 let in_flight = Bytes::new(self.in_flight);
                 let position = self.next - 1;
+                let of_this_path = self.of_this_path(bytes);
                 self.acknowledged = (self.acknowledged + bytes / self.segment).min(position);
                 for place in 0..bytes / self.segment {
+                    let snapshot = self.snapshots.pop_front();
+                    if place >= of_this_path {
+                        continue;
+                    }
                     self.controller.on_retransmission(position.saturating_sub(place), Bytes::new(self.segment));
-                    if let Some(snapshot) = self.snapshots.pop_front() {
+                    if let Some(snapshot) = snapshot {
                         let places = (2 * place, 2 * place + 1);
                         let lost = self.estimator.on_lost(now, &snapshot, places, Bytes::new(self.segment));
                         self.controller.on_packet_lost(&lost);
                     }
                 }
-                let loss = Loss { now, bytes: Bytes::new(bytes), position, in_flight_before: before, in_flight };
-                self.controller.on_loss(&loss, &self.rtt);
+                if of_this_path > 0 {
+                    let bytes = Bytes::new(of_this_path * self.segment);
+                    let loss = Loss { now, bytes, position, in_flight_before: in_flight + bytes, in_flight };
+                    self.controller.on_loss(&loss, &self.rtt);
+                }
             }
+            Operation::Mark if self.acknowledged <= self.earlier_path => {}
             Operation::Mark => {
                 let ecn = Ecn { now, position: self.acknowledged, in_flight: Bytes::new(self.in_flight), packets: 1 };
                 self.controller.on_ack_frame(&AckFrame { marked: Some(ecn), ..AckFrame::default() }, &self.rtt);
@@ -287,8 +301,11 @@ impl Host {
             }
             Operation::CongestPersistently => {
                 let in_flight_before = Bytes::new(self.in_flight);
+                let is_of_this_path = self.of_this_path(self.in_flight) > 0;
                 self.happen(&Operation::Lose { packets: u8::MAX });
-                self.controller.on_persistent_congestion(&Timeout { now, in_flight_before }, &self.rtt);
+                if is_of_this_path {
+                    self.controller.on_persistent_congestion(&Timeout { now, in_flight_before }, &self.rtt);
+                }
             }
             Operation::FindSpurious => {
                 self.controller.on_spurious_loss(now, &self.rtt);
