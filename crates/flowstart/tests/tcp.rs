@@ -1004,6 +1004,8 @@ fn slips_are_refused_and_nothing_changes() {
         (&["load", "quick-start:passes=2"], "has no choice of `passes`"),
         (&["hint", "blitzstart", "--remove", "example.org"], "no address and no network"),
         (&["load", "jump-start", "--hint-lifetime", "1ms"], "allowed is 1s"),
+        (&["load", "jump-start", "--hint-lifetime", "1s"], "--hint-lifetime `1s`: jump-start uses no hints"),
+        (&["load", "blitzstart", "--hint-lifetime", "1s"], "--hint-lifetime `1s`: there is no hint"),
         (&["hint", "jump-start", "--hint", "10.0.0.0/8=1mbit"], "jump-start uses no hints"),
         (&["hint", "blitzstart", "--hint", "10.0.0.0/8=1mbit"], "blitzstart is not loaded"),
         (&["hint", "blitzstart"], "there is no hint to give"),

@@ -143,12 +143,15 @@ pub(super) fn make_folder(port: &Port) -> Result<(), KernelError> {
         let mode = Some("mode=0700");
         mount(Some("bpf"), FILESYSTEM, Some("bpf"), MsFlags::empty(), mode).map_err(|error| refused(error.into()))?;
     }
-    check_filesystem()?;
-    let mut made = make(FOLDER.as_ref());
-    if made.is_ok() && !is_mounted {
-        made = make(MOUNTED.as_ref());
+    let mut made = check_filesystem().and_then(|()| make(FOLDER.as_ref()));
+    if !is_mounted {
+        // Until it is written there that this has mounted it, nobody else would unmount it.
+        made = made.and_then(|()| make(MOUNTED.as_ref())).inspect_err(|_| {
+            let _ = umount(FILESYSTEM);
+        });
     }
-    made.and_then(|()| make(&folder(port))).inspect_err(|_| remove_folder(port, &[]))
+    made?;
+    make(&folder(port)).inspect_err(|_| remove_folder(port, &[]))
 }
 
 /// Whether what is mounted here ends with this process or a few of its ancestors, as in `ip netns exec`.

@@ -35,6 +35,8 @@ const SEARCH_ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(239,
 const ACTION: &str = "GetCommonLinkProperties";
 /// Devices that are asked, of all that answer a search.
 const ASKED_MAX: usize = 8;
+/// Datagrams that are read after the end of a search.
+const LATE_MAX: usize = 64;
 /// Largest document that is read.
 const DOCUMENT_MAX: u64 = 256 * 1024;
 /// Time limits for asking a gateway.
@@ -129,7 +131,7 @@ struct Found {
 }
 
 /// Searches for as long as `bound`, or until `ask` gets an answer from a gateway that was found. What `ask` takes,
-/// counts.
+/// counts, but who has answered by then is asked, too, until as much time again has passed.
 fn search_at<T>(
     address: SocketAddr,
     bound: Duration,
@@ -144,12 +146,19 @@ fn search_at<T>(
     }
     let end = Instant::now() + std_duration(bound);
     let mut datagram = [0; 2048];
+    let (mut late, latest) = (0, end + std_duration(bound));
     loop {
         let left = end.saturating_duration_since(Instant::now());
         if left.is_zero() {
-            return Ok(None);
+            // Others answered while one was asked, which may have taken all of the time.
+            late += 1;
+            if late > LATE_MAX || Instant::now() >= latest {
+                return Ok(None);
+            }
+            socket.set_nonblocking(true)?;
+        } else {
+            socket.set_read_timeout(Some(left))?;
         }
-        socket.set_read_timeout(Some(left))?;
         match socket.recv_from(&mut datagram) {
             Ok((length, from)) => {
                 let described = datagram.get(..length).and_then(location);
@@ -400,6 +409,32 @@ mod tests {
         assert_eq!(first.join().unwrap().len(), 2);
         let question = &second.join().unwrap()[1];
         assert!(question.contains("urn:dslforum-org:service:WANCommonInterfaceConfig:1#GetCommonLinkProperties"));
+    }
+
+    #[test]
+    fn a_device_that_takes_all_of_the_time_hides_no_other() {
+        let network = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let address = network.local_addr().unwrap();
+        let answers = std::thread::spawn(move || {
+            let (_, from) = network.recv_from(&mut [0; 512]).unwrap();
+            for name in ["slow", "quick"] {
+                let told = format!(
+                    "HTTP/1.1 200 OK\r\nST: {}\r\nLOCATION: http://127.0.0.1/{name}\r\n\r\n",
+                    SEARCH_TARGETS[1]
+                );
+                network.send_to(told.as_bytes(), from).unwrap();
+            }
+        });
+        let bound = Duration::from_millis(300);
+        let found = search_at(address, bound, |found| {
+            let is_quick = found.description.ends_with("quick");
+            if !is_quick {
+                std::thread::sleep(std_duration(bound));
+            }
+            is_quick.then_some(found.description)
+        });
+        answers.join().unwrap();
+        assert_eq!(found.unwrap().as_deref(), Some("http://127.0.0.1/quick"));
     }
 
     #[test]

@@ -201,12 +201,17 @@ impl Hints {
     fn refuse(&self, why: &str) -> Result<(), Failure> {
         let hint = self.hints.first().map(|hint| format!("--hint `{hint}`"));
         let store = self.path_store.as_ref().map(|file| format!("--path-store `{}`", file.display()));
-        hint.or(store).map_or(Ok(()), |option| Err(Failure::Input(format!("{option}: {why}"))))
+        let lifetime = self.hint_lifetime.map(|lifetime| format!("--hint-lifetime `{lifetime}`"));
+        hint.or(store).or(lifetime).map_or(Ok(()), |option| Err(Failure::Input(format!("{option}: {why}"))))
     }
 
     /// Those of the path store, and then those of the command line.
     #[cfg_attr(not(all(target_os = "linux", feature = "tcp")), allow(dead_code, reason = "nothing is loaded there"))]
     fn all(&self) -> Result<Vec<Hint>, Failure> {
+        if let Some(lifetime) = self.hint_lifetime.filter(|_| self.hints.is_empty() && self.path_store.is_none()) {
+            let told = format!("--hint-lifetime `{lifetime}`: there is no hint; use --hint or --path-store");
+            return Err(Failure::Input(told));
+        }
         let mut hints = self.path_store.as_deref().map_or(Ok(Vec::new()), path_store::hints)?;
         hints.extend(&self.hints);
         for hint in &mut hints {
