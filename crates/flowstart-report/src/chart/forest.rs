@@ -99,8 +99,8 @@ struct Cost {
 const COSTS: usize = 4;
 
 /// The costs of these rows. What others pay is told as people notice it where all others are people: a call's frames,
-/// or a conversation's score. They lose almost no bytes. Transfers lose time, and what has no end loses bytes: both have
-/// a column where both are there.
+/// or a conversation's score. They lose almost no bytes. Transfers lose time, and what has no end loses bytes: both
+/// have a column where both are there.
 fn costs_of(rows: &[Row<'_>]) -> [Cost; COSTS] {
     let cost = |title, words, of: fn(&Cell) -> Option<f64>, format| Cost { title, words, of, format };
     let others = || rows.iter().map(|row| row.cell).filter(|cell| harm(cell).is_some());
