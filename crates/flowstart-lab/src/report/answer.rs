@@ -222,12 +222,16 @@ fn nothing_to_compare(plan: &Plan, summary: &Summary, axis: &'static Axis) -> Op
     (counts.iter().sum::<usize>() > 0).then(|| format!("Nothing can be compared; repetitions that completed: {parts}."))
 }
 
-/// The place of the value that is offered: none with which more transfers fail. Without noise nothing is sure, but the
-/// numbers are what was asked for.
+/// The place of the value that is offered: of those that are as good as the fastest the one that sends the least, and
+/// none with which more transfers fail. Without noise nothing is sure, but the numbers are what was asked for.
 fn best(standings: &[Standing<'_>]) -> Option<usize> {
     let of = |certainty| {
         let wanted = Verdict { kind: Kind::Faster, certainty };
-        standings.iter().position(|standing| standing.verdict == wanted && !standing.fails_more())
+        let offered = |standing: &Standing<'_>| standing.verdict == wanted && !standing.fails_more();
+        let fastest = standings.iter().find(|standing| offered(standing))?.middle;
+        let as_good = standings.iter().enumerate();
+        let as_good = as_good.filter(|(_, standing)| offered(standing) && standing.middle * EQUAL >= fastest);
+        as_good.min_by(|(_, a), (_, b)| a.sent().total_cmp(&b.sent())).map(|(place, _)| place)
     };
     of(Certainty::Interval).or_else(|| of(Certainty::OneRun))
 }

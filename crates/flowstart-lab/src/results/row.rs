@@ -274,9 +274,10 @@ metrics! { flow:
         handshake_rtt_ms: Option<f64>, Milliseconds, mean, Rows = flow.record.handshake_rtt.map(millis);
         /// Packets of the flow that queues, policers and wires lost.
         dropped_packets: u64, Packets, sum, Summary = flow.record.dropped;
-        /// Packets that the sender declared lost.
+        /// Packets that the sender declared lost because of acknowledgements, each as often as it did; a timeout
+        /// declares nothing here.
         declared_lost_packets: u64, Packets, sum, Summary = flow.record.declared_lost;
-        /// Packets that were declared lost but arrived.
+        /// Packets that were declared lost, also by a timeout, but arrived; each as often as that was noticed.
         spurious_packets: Option<u64>, Packets, known_sum, Summary =
             flow.known.spurious.then_some(flow.record.spurious);
         /// Payload bytes sent again.

@@ -393,7 +393,8 @@ mod tests {
             assert!(widest(&table) <= width, "{width}:\n{table}");
             assert!(
                 table.replace('\n', " ").starts_with(
-                    "everywhere: competitor cubic, transport model-quic, size 70KB, avoidance reno, 2 repetitions  "
+                    "everywhere: aqm taildrop, competitor cubic, transport model-quic, size 70KB, avoidance reno, \
+                     2 repetitions  "
                 ),
                 "{table}"
             );
@@ -403,7 +404,7 @@ mod tests {
         let wide = cells_within(&plan, &summary, 200);
         assert!(wide.contains("- Mbit") && !wide.contains("left out"), "{wide}");
         let narrow = cells_within(&plan, &summary, 60).replace('\n', " ");
-        assert!(narrow.contains("columns left out: ") && narrow.contains("sent twice %; --json and --out"), "{narrow}");
+        assert!(narrow.contains("columns left out: ") && narrow.contains("lost %; --json and --out"), "{narrow}");
     }
 
     #[test]
@@ -443,8 +444,8 @@ mod tests {
         ));
         let table = cells_within(&plan, &summary, 120);
         assert!(table.replace('\n', " ").starts_with(
-            "everywhere: transport model-quic, size 5KB, scheme slow-start, link rate=20mbit,buffer=50ms,.., \
-             avoidance reno, 1"
+            "everywhere: aqm taildrop, transport model-quic, size 5KB, scheme slow-start, link \
+             rate=20mbit,buffer=50ms,.., avoidance reno, 1"
         ));
         assert!(table.contains("\nrtt=60ms ") && !table.contains("rtt=60ms,"), "{table}");
     }

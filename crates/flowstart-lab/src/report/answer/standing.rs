@@ -138,6 +138,11 @@ impl<'a> Standing<'a> {
         format!("{} times as fast{by_waste}", ratio([self.middle; 2]))
     }
 
+    /// The extra bytes that it sends in the median.
+    pub(super) fn sent(&self) -> f64 {
+        self.bytes.unwrap_or(0.0)
+    }
+
     /// Whether more transfers fail than with the first value.
     pub(super) fn fails_more(&self) -> bool {
         self.failed[0] > self.failed[1]
