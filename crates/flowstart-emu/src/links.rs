@@ -38,6 +38,54 @@ impl Clock {
     }
 }
 
+/// Bytes of buffers that wait to be used again.
+const MOST_SPARE: usize = 16_000_000;
+/// Bytes of the smallest buffer, and how many sizes there are, each twice the one before.
+const SMALLEST: usize = 64;
+const SIZES: usize = (LARGEST / SMALLEST).ilog2() as usize + 1;
+
+/// Buffers to be used again, by their size: a small packet takes none of a large one, so what is held is at most twice
+/// what the packets have, and [`SMALLEST`] for each.
+#[derive(Debug, Default)]
+pub(crate) struct Spare {
+    by_size: [Vec<Vec<u8>>; SIZES],
+    bytes: usize,
+}
+
+impl Spare {
+    /// The place of buffers that hold so many bytes.
+    fn place(bytes: usize) -> usize {
+        (bytes.max(SMALLEST).next_power_of_two() / SMALLEST).ilog2() as usize
+    }
+
+    /// A buffer with these bytes.
+    fn take(&mut self, bytes: &[u8]) -> Vec<u8> {
+        let place = Self::place(bytes.len());
+        let mut buffer = self.by_size.get_mut(place).and_then(Vec::pop).map_or_else(
+            || Vec::with_capacity(SMALLEST << place),
+            |buffer| {
+                self.bytes -= buffer.capacity();
+                buffer
+            },
+        );
+        buffer.clear();
+        buffer.extend_from_slice(bytes);
+        buffer
+    }
+
+    /// Takes a buffer back, or frees it if enough wait.
+    pub(crate) fn give(&mut self, buffer: Vec<u8>) {
+        let size = buffer.capacity();
+        if size.is_power_of_two()
+            && self.bytes + size <= MOST_SPARE
+            && let Some(alike) = self.by_size.get_mut(Self::place(size))
+        {
+            self.bytes += size;
+            alike.push(buffer);
+        }
+    }
+}
+
 /// The two lanes and their clock.
 #[derive(Debug)]
 pub(crate) struct Links<T> {
@@ -46,7 +94,7 @@ pub(crate) struct Links<T> {
     /// The link to servers.
     pub(crate) up: Lane<T>,
     /// Buffers to be used again.
-    pub(crate) spare: Vec<Vec<u8>>,
+    pub(crate) spare: Spare,
     pub(crate) clock: Clock,
     latest: Duration,
 }
@@ -57,7 +105,7 @@ impl<T> Links<T> {
         Self {
             down: Lane::new(down, seed, 0),
             up: Lane::new(up, seed, 1),
-            spare: Vec::new(),
+            spare: Spare::default(),
             clock: Clock(Instant::now()),
             latest: Duration::ZERO,
         }
@@ -75,10 +123,7 @@ impl<T> Links<T> {
 
     /// A buffer with these bytes.
     pub(crate) fn buffer(&mut self, bytes: &[u8]) -> Vec<u8> {
-        let mut buffer = self.spare.pop().unwrap_or_default();
-        buffer.clear();
-        buffer.extend_from_slice(bytes);
-        buffer
+        self.spare.take(bytes)
     }
 
     /// The longest time by which an event was late.
@@ -124,6 +169,22 @@ mod tests {
     use flowstart_core::units::Rate;
 
     use super::*;
+
+    /// Whoever sends large packets, then small ones and then large ones again gets no small packet into a large buffer.
+    #[test]
+    fn a_buffer_is_at_most_twice_its_packet_and_few_wait() {
+        let mut spare = Spare::default();
+        let large: Vec<_> = (0..500).map(|_| spare.take(&[1; 60_000])).collect();
+        large.into_iter().for_each(|buffer| spare.give(buffer));
+        assert!((MOST_SPARE / 2..=MOST_SPARE).contains(&spare.bytes), "{}", spare.bytes);
+        for size in [0, 1, 64, 65, 1500, 60_000, LARGEST] {
+            let (packet, before) = (vec![7; size], spare.bytes);
+            let buffer = spare.take(&packet);
+            assert!(buffer == packet && buffer.capacity() <= (2 * size).max(SMALLEST), "{size}: {}", buffer.capacity());
+            spare.give(buffer);
+            assert!(spare.bytes <= before.max(MOST_SPARE), "{size}");
+        }
+    }
 
     #[test]
     fn memory_is_bounded_whatever_the_links_allow() {

@@ -243,7 +243,7 @@ impl Relay {
         let Self { socket, links: Links { down, up, spare, .. }, router, clients, told, .. } = self;
         let mut sent = |result: io::Result<()>, bytes: Vec<u8>| {
             told.unsent += u64::from(result.is_err());
-            spare.push(bytes);
+            spare.give(bytes);
         };
         let leave = |at, packet: &Departure, _: &mut Datagram| {
             if let Some(router) = router {

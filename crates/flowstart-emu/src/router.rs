@@ -34,7 +34,7 @@ use nix::poll::{PollFd, PollFlags};
 use crate::interface::{Carried, HEAD, Knife, has_checksums};
 use crate::lane::Lane;
 use crate::lateness::{Late, Lateness};
-use crate::links::{Clock, LARGEST, Links, READ, wait, wake_in_time};
+use crate::links::{Clock, LARGEST, Links, READ, Spare, wait, wake_in_time};
 use crate::packet::{Packet, Unusable, mark};
 use crate::packet_log::{Entries, Entry, PacketLog, packet_log};
 use crate::port::{Port, PortError, PortName};
@@ -174,13 +174,13 @@ impl Account {
     }
 
     /// Takes what a lane has dropped, and gives the buffers back.
-    fn clear_dropped(&mut self, is_down: bool, lane: &mut Lane<Held>, spare: &mut Vec<Vec<u8>>, watch: Option<&Watch>) {
+    fn clear_dropped(&mut self, is_down: bool, lane: &mut Lane<Held>, spare: &mut Spare, watch: Option<&Watch>) {
         while let Some(Held { bytes, arrived, flow }) = lane.take_dropped() {
             if let Some(watch) = watch {
                 watch.dropped(flow);
             }
             self.log(is_down, &bytes, arrived, None);
-            spare.push(bytes);
+            spare.give(bytes);
         }
     }
 
@@ -334,7 +334,7 @@ impl Router {
                 *sojourn = at.since(packet.arrived);
                 *marked += u64::from(mark_if_told(departure, &mut packet.bytes[head..]));
             },
-            |at, packet| spare.push(account.send(true, clients, at, packet)),
+            |at, packet| spare.give(account.send(true, clients, at, packet)),
         );
         account.clear_dropped(true, down, spare, watch);
         let Direction { marked, sojourn, .. } = &mut told.up;
@@ -344,7 +344,7 @@ impl Router {
                 *sojourn = at.since(packet.arrived);
                 *marked += u64::from(mark_if_told(departure, &mut packet.bytes[head..]));
             },
-            |at, packet| spare.push(account.send(false, servers, at, packet)),
+            |at, packet| spare.give(account.send(false, servers, at, packet)),
         );
         account.clear_dropped(false, up, spare, watch);
     }

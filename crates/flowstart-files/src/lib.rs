@@ -128,8 +128,25 @@ fn begin(file: &Path, options: &mut OpenOptions) -> io::Result<(PathBuf, File)> 
     }
 }
 
+/// What nobody else might do with `file` he may not do with `new`.
+#[cfg(unix)]
+fn keep_private(new: &Path, file: &Path) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    let Ok(before) = fs::metadata(file) else { return Ok(()) };
+    let mode = fs::metadata(new)?.permissions().mode();
+    let common = mode & (before.permissions().mode() | 0o600);
+    if common == mode { Ok(()) } else { fs::set_permissions(new, fs::Permissions::from_mode(common)) }
+}
+
+/// Other systems have no such permissions.
+#[cfg(not(unix))]
+fn keep_private(_new: &Path, _file: &Path) -> io::Result<()> {
+    Ok(())
+}
+
 /// Gives the complete file `new` the name `file`, in the same folder, so that a loss of power leaves what had this name
-/// before, or all of `new`.
+/// before, or all of `new`. It gets no more permissions than what had this name before; of a symbolic link it takes the
+/// place.
 ///
 /// # Errors
 ///
@@ -137,6 +154,7 @@ fn begin(file: &Path, options: &mut OpenOptions) -> io::Result<(PathBuf, File)> 
 pub fn put_in_place(new: &Path, file: &Path) -> io::Result<()> {
     // Its content before its name: otherwise the name could lead to an empty file.
     sync_content(new)?;
+    keep_private(new, file)?;
     fs::rename(new, file)?;
     // Its name: it belongs to the content of the folder.
     sync_folder_of(file)
@@ -258,6 +276,22 @@ mod tests {
         fs::create_dir(&taken).unwrap();
         assert!(replace(&taken, b"three").is_err());
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn what_was_private_stays_private() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("file");
+        for (before, allowed) in [(0o600, 0o600), (0o640, 0o640), (0o755, 0o644), (0o400, 0o600)] {
+            replace(&file, b"one").unwrap();
+            fs::set_permissions(&file, fs::Permissions::from_mode(before)).unwrap();
+            replace(&file, b"two").unwrap();
+            let mode = fs::metadata(&file).unwrap().mode() & 0o777;
+            // The system may allow new files less than 0644.
+            assert_eq!(mode & !allowed, 0, "{before:o} became {mode:o}");
+            fs::remove_file(&file).unwrap();
+        }
     }
 
     #[test]

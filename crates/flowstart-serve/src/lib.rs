@@ -14,6 +14,7 @@
 //! | how clients report the advice of their path (SCONE) | `scone` |
 //! | how clients respond to requests to routers (Quick-Start) | `quick_start` |
 //! | a server's counters | `metrics` |
+//! | what others say, for a terminal | [`printable`] |
 //!
 //! No input from a peer ends a server or a client. The crate does not write to the terminal: warnings go to
 //! [`Warnings`].
@@ -31,6 +32,7 @@ mod http3;
 mod metrics;
 mod path_state;
 pub mod perf;
+mod printable;
 mod quick_start;
 mod scheme;
 mod scone;
@@ -40,5 +42,6 @@ pub mod tokens;
 mod warnings;
 
 pub use endpoint::{H3, RECEIVE_WINDOW};
+pub use printable::printable;
 pub use scheme::Scheme;
 pub use warnings::Warnings;

@@ -29,6 +29,30 @@ pub(crate) fn leaves_nothing_half_written() {
 #[cfg(not(unix))]
 pub(crate) fn leaves_nothing_half_written() {}
 
+/// The number of the signal that ends a program whatever it waits for. A terminal and a script may both send the first,
+/// and the second has a meaning of its own where a service ends slowly.
+#[cfg(unix)]
+const INSISTENT: usize = 3;
+
+/// Ends the program with the third SIGINT or SIGTERM: a command that ends by itself after the first may wait for a
+/// reader of its output who does not read.
+#[cfg(unix)]
+pub(crate) fn ends_when_insisted() {
+    use signal_hook::consts::{SIGINT, SIGTERM};
+
+    // Without the handler it ends when it has written.
+    let Ok(mut signals) = signal_hook::iterator::Signals::new([SIGINT, SIGTERM]) else { return };
+    std::thread::spawn(move || {
+        if let Some(signal) = signals.forever().nth(INSISTENT - 1) {
+            let _ = signal_hook::low_level::emulate_default_handler(signal);
+        }
+    });
+}
+
+/// Other systems have no such signals.
+#[cfg(not(unix))]
+pub(crate) fn ends_when_insisted() {}
+
 /// SIGINT and SIGTERM, of which each asks a service to end. Other systems have Ctrl-C only.
 pub(crate) struct Interruptions {
     #[cfg(unix)]
@@ -40,6 +64,7 @@ impl Interruptions {
     pub(crate) fn caught() -> std::io::Result<Self> {
         #[cfg(unix)]
         use tokio::signal::unix::{SignalKind, signal};
+        ends_when_insisted();
         Ok(Self {
             #[cfg(unix)]
             caught: [signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?],
@@ -68,6 +93,7 @@ impl Interruptions {
 pub(crate) async fn signal() -> i32 {
     use tokio::signal::unix::{SignalKind, signal};
 
+    ends_when_insisted();
     let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
     // Where they are not caught, a signal ends the program at once.
     let [Ok(mut interrupt), Ok(mut terminate), Ok(mut hang_up)] = kinds.map(signal) else {

@@ -121,12 +121,6 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
     }
 }
 
-/// A text of a file for a terminal, which would obey its control characters.
-pub(crate) fn printable(text: &str) -> String {
-    let shown = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
-    text.chars().map(shown).collect()
-}
-
 /// The narrowest table and text.
 const NARROWEST: usize = 40;
 /// The width of texts that go to no terminal.

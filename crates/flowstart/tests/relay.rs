@@ -5,7 +5,9 @@
 
 mod server;
 
+use std::io::Write;
 use std::process::{Command as Program, Stdio};
+use std::time::Duration;
 
 use predicates::prelude::*;
 use serde_json::Value;
@@ -28,6 +30,29 @@ fn a_transfer_takes_as_long_as_its_link_says() {
     let told = relay.end();
     let bytes = told["down"]["departed_bytes"].as_u64().unwrap();
     assert!((500_000..700_000).contains(&bytes) && told["refused"] == 0, "{told}");
+}
+
+/// A program that waits for a reader of its output would otherwise keep its ports until it is killed.
+#[test]
+fn who_does_not_read_its_output_does_not_keep_a_relay_from_ending() {
+    let (_unread, mut full) = std::io::pipe().unwrap();
+    // What a pipe holds.
+    full.write_all(&[b' '; 65_536]).unwrap();
+    let mut relay = Program::new(assert_cmd::cargo::cargo_bin("flowstart"))
+        .args(["relay", "--json", "--link", "dsl-fast", "--listen", "127.0.0.1:0", "--to", "127.0.0.1:9"])
+        .stdout(full)
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(Duration::from_millis(500));
+    let pid = relay.id().to_string();
+    let has_ended = (0..100).any(|_| {
+        assert!(Program::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+        std::thread::sleep(Duration::from_millis(100));
+        relay.try_wait().unwrap().is_some()
+    });
+    relay.kill().unwrap();
+    assert!(has_ended);
 }
 
 #[test]
@@ -79,7 +104,7 @@ fn a_second_connection_of_a_client_starts_with_a_share_of_the_first() {
     let used = "flowstart_sources_total{source=\"concurrent-connections\",verdict=\"used\"} 1";
     let missing = "flowstart_sources_total{source=\"concurrent-connections\",verdict=\"missing\"} 1";
     // 8 MB take more than three seconds, and slow start is over after one.
-    std::thread::sleep(std::time::Duration::from_millis(1500));
+    std::thread::sleep(Duration::from_millis(1500));
     timings(&relay, "/generate/300KB");
     assert!(first.wait().unwrap().success());
     // Launches are counted when their connections end.

@@ -37,6 +37,7 @@ use self::connect::{Connected, Local, Reads};
 use self::fetch::{Answer, Fetch};
 use self::kept_state::KeptState;
 use crate::endpoint::{RECEIVE_WINDOW, Readings, transport};
+use crate::printable;
 use crate::scheme::Scheme;
 use crate::tokens::Tokens;
 
@@ -139,7 +140,8 @@ impl Url {
     }
 
     fn failed(&self, cause: &dyn std::fmt::Display) -> ClientError {
-        ClientError::Failed { url: self.uri.to_string(), cause: cause.to_string() }
+        // A server says why it closes a connection, and what it says is shown to a user.
+        ClientError::Failed { url: self.uri.to_string(), cause: printable(&cause.to_string()) }
     }
 }
 

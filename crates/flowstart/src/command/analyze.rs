@@ -10,11 +10,12 @@ use clap::Args;
 use comfy_table::{CellAlignment, Table, presets};
 use flowstart_serve::analyze::log::{self, Connection, LogError};
 use flowstart_serve::analyze::{Analysis, Group, UnknownBaseline, analyze, metrics};
+use flowstart_serve::printable;
 use serde_json::json;
 
 use crate::attention::Waiting;
 use crate::failure::{FAILED, Failure};
-use crate::output::{fitted, number, print, printable, progress, width, wrapped};
+use crate::output::{fitted, number, print, progress, width, wrapped};
 
 /// Suffixes of the files that are read in a folder: qlog, and metrics.
 const EXTENSIONS: [&str; 2] = ["sqlog", "prom"];

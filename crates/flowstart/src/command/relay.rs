@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 use super::real_link::real_link;
 use crate::failure::Failure;
+use crate::interruption::ends_when_insisted;
 use crate::output::print;
 use crate::quic::socket_address;
 
@@ -95,6 +96,7 @@ pub(super) fn run(config: &Config, json: bool, say: impl FnOnce(&Told) -> String
 /// What becomes true when a signal says that the work is to end.
 pub(super) fn until_signal() -> Result<Arc<AtomicBool>, Failure> {
     let stop = Arc::new(AtomicBool::new(false));
+    ends_when_insisted();
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
         signal_hook::flag::register(signal, stop.clone())
             .map_err(|error| Failure::Other(format!("signals cannot be received: {error}")))?;

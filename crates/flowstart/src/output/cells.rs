@@ -75,7 +75,7 @@ fn cells_within(plan: &Plan, summary: &Summary, width: usize) -> String {
     while width_of_all(&names).min(NAMES) + GAP + width_of_all(&metrics) > width && metrics.len() > least {
         left_out.extend(metrics.pop().map(|column| column.title.replace('\n', " ")));
     }
-    let wrapped = |line: &str| textwrap::fill(line, width) + "\n";
+    let wrapped = |line: &str| filled(line, width) + "\n";
     let mut text = wrapped(&format!("everywhere: {}", everywhere(plan, &all, summary.reps))) + "\n";
     text += &drawn(&above, &names, &metrics, shown.len(), width);
     let mut notes = Vec::new();
@@ -121,11 +121,11 @@ fn drawn(above: &[Column], names: &[Column], metrics: &[Column], rows: usize, wi
     for row in 0..rows {
         if !above.is_empty() && (row == 0 || heading(row) != heading(row - 1)) {
             let space = if row == 0 { "" } else { "\n" };
-            text += &format!("{space}{}\n", textwrap::fill(&heading(row), width));
+            text += &format!("{space}{}\n", filled(&heading(row), width));
         }
         let mut texts: Vec<&str> = columns().map(|column| column.texts[row].as_str()).collect();
         if width_of(texts[0]) > widths[0] {
-            text += &(textwrap::fill(texts[0], width) + "\n");
+            text += &(filled(texts[0], width) + "\n");
             texts[0] = "";
         }
         text += &line(&texts);
@@ -172,6 +172,11 @@ fn short_names(full: &[&str]) -> Option<(Vec<String>, String)> {
     let common: Vec<String> = parts(full[0]).into_iter().filter(is_common).collect();
     let distinct = names.iter().enumerate().all(|(place, name)| !name.is_empty() && !names[..place].contains(name));
     (distinct && !common.is_empty()).then(|| (names, common.join(",")))
+}
+
+/// Lines of at most this width. Names such as `model-quic` are not broken at their hyphens.
+fn filled(text: &str, width: usize) -> String {
+    textwrap::fill(text, textwrap::Options::new(width).word_splitter(textwrap::WordSplitter::NoHyphenation))
 }
 
 /// The columns of the axes with a choice; the scheme's if there is none.
