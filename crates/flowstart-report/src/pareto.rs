@@ -19,8 +19,8 @@ pub(crate) fn harm_in(unit: &str, cell: &Cell) -> Option<f64> {
 }
 
 /// The units that harm has in cells, of which only others with transfers have the time.
-pub(crate) fn units_of_harm<'a>(cells: impl Iterator<Item = &'a Cell> + Clone) -> Vec<&'static str> {
-    ["ms", "Mbit"].into_iter().filter(|unit| cells.clone().any(|cell| harm_in(unit, cell).is_some())).collect()
+pub(crate) fn units_of_harm(cells: &[&Cell]) -> Vec<&'static str> {
+    ["ms", "Mbit"].into_iter().filter(|unit| cells.iter().any(|cell| harm_in(unit, cell).is_some())).collect()
 }
 
 /// A cost that schemes are judged by besides their completion time.

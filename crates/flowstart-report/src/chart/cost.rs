@@ -45,7 +45,7 @@ pub(crate) fn pareto(groups: &[Group<'_>], key: &Key) -> Option<Chart> {
     sizes.sort();
     sizes.dedup();
     let sizes: Vec<String> = sizes.into_iter().map(|(_, name)| name).collect();
-    let units = units_of_harm(all.iter().copied());
+    let units = units_of_harm(&all);
     let mut panels = Vec::new();
     let mut rows: Vec<Row> = Vec::new();
     for cost in std::iter::once(Cost::Inflation).chain(units.iter().map(|unit| Cost::Harm(unit))) {
