@@ -42,6 +42,7 @@ mod baseline;
 mod chart;
 mod command;
 mod data;
+mod digits;
 mod error;
 mod group;
 mod number;
@@ -59,7 +60,7 @@ pub use data::{
     RunFlow, Samples, SecondCriterion, Side, Time, TraceEvent, TraceEventKind, TraceReport, TraceVariable, Verdict,
     WASTE,
 };
+pub use digits::digits_beside_one;
 pub use error::RenderError;
-pub use number::digits_beside_one;
 pub use page::{render, render_changes, render_overlay, render_trace};
 pub use verdict::legend;

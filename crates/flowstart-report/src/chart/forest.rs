@@ -29,8 +29,10 @@ const GAP: f64 = 10.0;
 const FEW: usize = 24;
 /// Characters of a name and its setting that fit a line of a phone beside a number.
 const LINE: usize = 42;
-/// Widest column of text.
-const WIDEST: f64 = 260.0;
+/// The widest columns of settings, names and speed-ups.
+const WIDEST: [f64; 3] = [300.0, 260.0, 260.0];
+/// Widths of a letter in settings and names where a text is to fit: few texts are of wide letters only.
+const FITTING: [f64; 2] = [0.69, 0.58];
 /// Widths of a letter in the columns of settings, which are bold, of names and of speed-ups, of the letters' size.
 const LETTERS: [f64; 3] = [0.72, 0.57, 0.57];
 
@@ -261,7 +263,7 @@ fn row_of(count: usize) -> (f64, f64) {
 
 /// Characters that fit a column of text that is as wide as any: of settings or of names.
 fn fitting(count: usize, column: usize) -> usize {
-    (WIDEST / (LETTERS[column] * row_of(count).1)) as usize
+    (WIDEST[column] / (FITTING[column] * row_of(count).1)) as usize
 }
 
 /// How the rows are drawn.
@@ -291,7 +293,7 @@ impl Drawing {
 
     /// Widths of the columns of text: settings, names, speed-ups.
     fn columns(&self) -> [f64; 3] {
-        [0, 1, 2].map(|k| (self.widths[k] as f64 * LETTERS[k] * self.row().1 + 6.0).clamp(30.0, WIDEST + 6.0))
+        [0, 1, 2].map(|k| (self.widths[k] as f64 * LETTERS[k] * self.row().1 + 6.0).clamp(30.0, WIDEST[k] + 6.0))
     }
 
     /// The plot's place among the columns.

@@ -1,7 +1,7 @@
 //! The same question was answered twice: before and after something changed.
 
 use super::{Cell, Estimate, Kind, Verdict};
-use crate::number::digits_beside_one;
+use crate::digits::digits_beside_one;
 use serde::{Deserialize, Serialize};
 
 /// Everything the page of a change shows.

@@ -273,13 +273,16 @@ async fn get(
     Ok(got)
 }
 
+/// Tells a transfer, and whether the server refused it.
+type Tell<'a> = dyn Fn(&Timings) -> Result<bool, Failure> + 'a;
+
 /// Gets it with this client, and tells each transfer when it is complete: one that fails takes none with it.
 async fn over(
     client: &Client,
     arguments: &Arguments,
     url: &Url,
     servers: &[SocketAddr],
-    (out, tell_one): (&mut Out, &dyn Fn(&Timings) -> Result<bool, Failure>),
+    (out, tell_one): (&mut Out, &Tell<'_>),
     past: &mut estimates::Past,
 ) -> Result<Got, Failure> {
     if arguments.connections > 1 {
