@@ -103,7 +103,8 @@ pub(super) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
     });
     let logging = log.map(|log| {
         let entries = router.log_packets();
-        thread::spawn(move || log.write(entries))
+        // A router may run for days, and whoever needs its log wants to know now.
+        thread::spawn(move || log.write(entries).inspect_err(|why| tell!("warning: {why}")))
     });
     let mut said = Timestamp::ZERO;
     let of_others = [url.as_ref().map(|_| METRICS_EVERY), control.as_ref().map(|_| CONTROL_EVERY)];
