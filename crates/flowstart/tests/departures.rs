@@ -198,7 +198,7 @@ fn differences(arrivals: &[(Duration, usize)], link: &str) -> Differences {
 /// What 99 of 100 differences may be, in milliseconds.
 const GOALS: [(&str, &str, &str, f64); 2] = [("100mbit", "40ms", "5MB", 0.2), ("1gbit", "20ms", "20MB", 0.5)];
 /// How often it is tried: this host and the one that it runs on do other things, too.
-const TRIES: usize = 5;
+const TRIES: usize = 20;
 
 #[test]
 fn packets_leave_when_the_link_of_the_simulator_says() {
