@@ -193,8 +193,8 @@ fn packets_of(scheme: &Loaded, kernel_name: &str) -> Vec<Packet> {
     capture.end()
 }
 
-/// The rate of the first flight behind the ten packets that the kernel does not pace: in the mean, and in the median over
-/// stretches of it. A stall of a busy host lowers the mean, and what the kernel makes up for afterwards raises the
+/// The rate of the first flight behind the ten packets that the kernel does not pace: in the mean, and in the median
+/// over stretches of it. A stall of a busy host lowers the mean, and what the kernel makes up for afterwards raises the
 /// median. A rate that is wrong has both wrong.
 fn paced_rates(flight: &[Packet]) -> [f64; 2] {
     let rate = |stretch: &[Packet]| payload(&stretch[1..]) as f64 / (stretch[stretch.len() - 1].at - stretch[0].at);
