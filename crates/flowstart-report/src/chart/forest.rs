@@ -220,9 +220,7 @@ fn plot(cells: &[Cell], reference: Option<&str>) -> Option<Chart> {
     }
     Some(Chart {
         id: "forest".to_owned(),
-        sentence: "Right of the line is faster. A difference is sure if its bar does not touch the line and its \
-                   mark is more than 1 % away."
-            .to_owned(),
+        sentence: "Right of the line is faster. Differences that are sure have a mark in colour.".to_owned(),
         aria: format!(
             "Forest plot: {title}; speed-up with its interval, and what it costs. The table has the numbers."
         ),
