@@ -15,7 +15,7 @@ mod parameters;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum What {
-    /// Startup schemes, for --scheme and --startup; [tcp]: Linux TCP can have it.
+    /// Startup schemes, for --scheme and --startup; tcp marks those for Linux TCP.
     Schemes,
     /// Congestion avoidance, for --avoidance.
     Avoidance,
