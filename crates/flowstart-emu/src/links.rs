@@ -53,14 +53,9 @@ pub(crate) struct Spare {
 }
 
 impl Spare {
-    /// The place of buffers that hold so many bytes.
-    fn place(bytes: usize) -> usize {
-        (bytes.max(SMALLEST).next_power_of_two() / SMALLEST).ilog2() as usize
-    }
-
     /// A buffer with these bytes.
     fn take(&mut self, bytes: &[u8]) -> Vec<u8> {
-        let place = Self::place(bytes.len());
+        let place = bytes.len().div_ceil(SMALLEST).next_power_of_two().ilog2() as usize;
         let mut buffer = self.by_size.get_mut(place).and_then(Vec::pop).map_or_else(
             || Vec::with_capacity(SMALLEST << place),
             |buffer| {
@@ -76,9 +71,10 @@ impl Spare {
     /// Takes a buffer back, or frees it if enough wait.
     pub(crate) fn give(&mut self, buffer: Vec<u8>) {
         let size = buffer.capacity();
-        if size.is_power_of_two()
+        // A buffer may hold more than was asked for, and never less than others in its place.
+        let place = (size / SMALLEST).checked_ilog2().map(|place| place as usize);
+        if let Some(alike) = place.and_then(|place| self.by_size.get_mut(place))
             && self.bytes + size <= MOST_SPARE
-            && let Some(alike) = self.by_size.get_mut(Self::place(size))
         {
             self.bytes += size;
             alike.push(buffer);

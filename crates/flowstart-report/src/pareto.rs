@@ -14,8 +14,8 @@ pub(crate) fn harm(cell: &Cell) -> Option<(Estimate, &'static str)> {
 }
 
 /// The mean harm to others in a unit, where that is what others have.
-pub(crate) fn harm_in(unit: &str, cell: &Cell) -> Option<f64> {
-    harm(cell).filter(|(_, of_cell)| *of_cell == unit).and_then(|(harm, _)| harm.mean)
+pub(crate) fn harm_in(unit: &'static str, cell: &Cell) -> Option<f64> {
+    Cost::Harm(unit).of(cell).mean
 }
 
 /// The units that harm has in cells, of which only others with transfers have the time.

@@ -147,8 +147,7 @@ fn check(before: &Stored, after: &Stored, across_versions: bool) -> Result<Vec<S
     ))
 }
 
-/// What the completion times and the bytes sent twice show: the times before over those after, with the
-/// interval.
+/// What the completion times and the bytes sent twice show: the times before over those after, with the interval.
 fn judged(
     pairs: &[Pair],
     repetitions: u32,

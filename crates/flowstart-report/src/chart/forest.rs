@@ -327,7 +327,9 @@ impl Drawing {
             tooltip.push(json!({"field": format!("t{k}"), "title": self.all_costs[k].words}));
             tooltip.push(json!({"field": format!("u{k}"), "title": "the baseline's"}));
         }
-        json!({"transform": [{"calculate": "datum.r - 0.5", "as": "top"}, {"calculate": "datum.r + 0.5", "as": "bottom"}],
+        let edges =
+            [json!({"calculate": "datum.r - 0.5", "as": "top"}), json!({"calculate": "datum.r + 0.5", "as": "bottom"})];
+        json!({"transform": edges,
             "mark": {"type": "rect", "color": "#f3f3f3", "stroke": null, "cornerRadius": 0},
             "encoding": {"y": self.y("top"), "y2": {"field": "bottom"}, "tooltip": tooltip,
                 "opacity": {"condition": {"test": "datum.r % 2 == 0", "value": 1}, "value": 0.001}}})
@@ -335,7 +337,8 @@ impl Drawing {
 
     /// A line above the first row of each setting.
     fn separator(&self) -> Value {
-        json!({"transform": [{"filter": "datum.first == 1 && datum.r > 0"}, {"calculate": "datum.r - 0.5", "as": "top"}],
+        json!({"transform": [{"filter": "datum.first == 1 && datum.r > 0"},
+                {"calculate": "datum.r - 0.5", "as": "top"}],
             "mark": {"type": "rule", "color": "#c9c9c9", "strokeWidth": 1}, "encoding": {"y": self.y("top")}})
     }
 
@@ -352,7 +355,8 @@ impl Drawing {
         }
         all.append(&mut layers);
         json!({"width": width, "height": self.height(), "view": {"stroke": null}, "layer": all,
-            "title": {"text": title, "anchor": "start", "fontSize": 12, "fontWeight": 400, "offset": 6, "color": "#555555"}})
+            "title": {"text": title, "anchor": "start", "fontSize": 12, "fontWeight": 400, "offset": 6,
+                "color": "#555555"}})
     }
 
     fn x(&self, field: &str, count: f64) -> Value {

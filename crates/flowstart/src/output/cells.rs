@@ -274,10 +274,11 @@ fn metrics(plan: &Plan, shown: &[(Cell, &CellSummary)]) -> Vec<Column> {
         columns.push(column("failed", true, &|_, row| row.failed.to_string()));
     }
     if shown.iter().any(|(_, row)| row.others.is_some()) {
-        for measure in HarmIn::all_of(plan) {
+        let measures = HarmIn::all_of(plan);
+        for measure in &measures {
             let in_table = |cell: &Cell, row: &CellSummary| {
                 let competitor = plan.competitors[cell.competitor].first();
-                let is_its = HarmIn::all_of(plan).len() == 1 || HarmIn::of_one(competitor) == measure;
+                let is_its = measures.len() == 1 || HarmIn::of_one(competitor) == *measure;
                 measure.mean(row).filter(|_| is_its)
             };
             columns.push(match measure {

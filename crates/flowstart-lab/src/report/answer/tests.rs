@@ -232,8 +232,8 @@ fn waste_is_named_and_never_offered() {
     assert_eq!(answer[1], "blitzstart is faster, 1.40 times (1.30 to 1.50), at 112 % sent twice.");
     assert_eq!(answer[2], "hystart takes 11 % longer than slow-start (5 to 18).");
     let answer = made_up(&[wasteful]);
-    let only = "hystart finishes a 70KB transfer on lte 1.40 times as fast as slow-start (1.30 to 1.50), but by waste, at \
-                112 % sent twice.";
+    let only = "hystart finishes a 70KB transfer on lte 1.40 times as fast as slow-start (1.30 to 1.50), but by \
+                waste, at 112 % sent twice.";
     assert_eq!(answer[0], only);
 }
 
@@ -314,14 +314,14 @@ const TWO: [&str; 2] = ["model-quic", "model-tcp"];
 fn an_answer_that_depends_on_the_transport_says_so() {
     let of = |first, second| on_transports(&TWO, &["70KB"], &[first, second]);
     let (answer, said) = of((Kind::Faster, 1.04), (Kind::Slower, 1.0 / 1.1));
-    let expected = "The answer depends on the transport: compared with slow-start, jump-start is 1.04 times as fast with \
-                    model-quic and takes 10 % longer with model-tcp.";
+    let expected = "The answer depends on the transport: compared with slow-start, jump-start is 1.04 times as fast \
+                    with model-quic and takes 10 % longer with model-tcp.";
     assert_eq!(said.as_deref(), Some(expected));
     // It is the first note.
     assert_eq!(answer[1], expected);
     let (_, said) = of((Kind::Unclear, 1.01), (Kind::FasterByWaste, 1.5));
-    let expected = "The answer depends on the transport: compared with slow-start, jump-start is 1.50 times as fast with \
-                    model-tcp and is not measurably faster or slower with model-quic.";
+    let expected = "The answer depends on the transport: compared with slow-start, jump-start is 1.50 times as fast \
+                    with model-tcp and is not measurably faster or slower with model-quic.";
     assert_eq!(said.as_deref(), Some(expected));
     let one_run = |kind| Verdict::of_one_run(kind);
     let (_, said) = on_transports(&TWO, &["70KB"], &[(one_run(Kind::Faster), 2.0), (one_run(Kind::Slower), 0.4)]);
@@ -342,8 +342,8 @@ fn a_headline_is_of_the_first_world_and_worlds_and_transports_are_each_said_to_a
     let told = answer(&plan, &summary);
     let [headline, of_worlds, of_transports, ..] = &told[..] else { panic!("{told:?}") };
     assert!(headline.starts_with("In the simulator: jump-start finishes ") && headline.contains("1.5"), "{told:?}");
-    let expected = "The answer depends on the world in 2 of 2 comparisons: compared with slow-start, jump-start is 1.50 \
-                    times as fast with simulator and takes 2.0 times as long with sockets (";
+    let expected = "The answer depends on the world in 2 of 2 comparisons: compared with slow-start, jump-start is \
+                    1.50 times as fast with simulator and takes 2.0 times as long with sockets (";
     assert!(of_worlds.starts_with(expected), "{told:?}");
     assert_eq!(of_transports, "Both transports agree in both comparisons on what is faster.");
     let plan = Plan { worlds: vec![World::Sockets, World::Simulator], ..plan };
@@ -367,8 +367,8 @@ fn transports_that_agree_are_said_to_agree() {
     let (_, said) = on_transports(&three, &["70KB"], &[faster; 3]);
     assert_eq!(said.as_deref(), Some("All 3 transports agree that it is faster."));
     let (_, said) = on_transports(&three, &["70KB"], &[faster, (Kind::Unclear, 0.0), faster]);
-    let expected = "model-quic and model-quic:pacing=none agree that it is faster. With model-tcp no transfer completes in \
-                    some comparisons.";
+    let expected = "model-quic and model-quic:pacing=none agree that it is faster. With model-tcp no transfer \
+                    completes in some comparisons.";
     assert_eq!(said.as_deref(), Some(expected));
 }
 
@@ -415,9 +415,10 @@ fn what_differs_between_sizes_is_said_of_each() {
     let (faster, slower) = ((Kind::Faster, 1.6), (Kind::Slower, 0.7));
     let mixed = cells(&[faster, (Kind::Unclear, 1.02), slower]);
     let expected = [
-        "jump-start is faster than slow-start in 1 and slower in 1 of 3 comparisons; speed-up 0.70 to 1.60, median 1.02.",
-        "jump-start differs between sizes from slow-start: 1.60 times as fast with 70KB, no clear difference with 2MB and \
-         43 % longer with 20MB.",
+        "jump-start is faster than slow-start in 1 and slower in 1 of 3 comparisons; speed-up 0.70 to 1.60, median \
+         1.02.",
+        "jump-start differs between sizes from slow-start: 1.60 times as fast with 70KB, no clear difference with 2MB \
+         and 43 % longer with 20MB.",
     ];
     assert_eq!(mixed[..2], expected);
     // One gain of three is not the whole, and waste never is.
@@ -484,8 +485,8 @@ fn a_median_is_not_said_of_settings_that_disagree() {
     assert!(both[0].contains(" in the mean over runs alone and beside cubic"), "{both:?}");
     assert!(!both.iter().any(|sentence| sentence.contains("none") || sentence.contains("2 competitors")), "{both:?}");
     let gain = of((Kind::Faster, 1.5), (Kind::Negligible, 1.004));
-    let expected = "jump-start differs between competitors from slow-start: 1.50 times as fast alone and no difference of \
-                    more than 1 % beside cubic.";
+    let expected = "jump-start differs between competitors from slow-start: 1.50 times as fast alone and no \
+                    difference of more than 1 % beside cubic.";
     assert_eq!(gain[1], expected);
 }
 
@@ -545,8 +546,9 @@ fn harm_is_said_where_there_is_any_beyond_the_baseline() {
     // So are competitors: a median would be of none of them.
     let harm = [Some(16.0), Some(16.7), Some(0.0), Some(0.0), Some(0.0), Some(0.0)];
     let others = paid(beside(&["2MB"], &["cubic", "web:load=5mbit", "cbr:rate=1mbit"], &faster, &harm, &[]));
-    let expected = "What others pay: competing flows deliver 16.7 Mbit less beside jump-start and 16.0 Mbit less beside \
-                    slow-start (cubic); jump-start takes no more than slow-start from web:load=5mbit and cbr:rate=1mbit.";
+    let expected = "What others pay: competing flows deliver 16.7 Mbit less beside jump-start and 16.0 Mbit less \
+                    beside slow-start (cubic); jump-start takes no more than slow-start from web:load=5mbit and \
+                    cbr:rate=1mbit.";
     assert_eq!(others, expected);
 }
 

@@ -46,26 +46,28 @@ Examples:
   flowstart router --mahimahi lte.up lte.down --link rtt=50ms,buffer=100pkt \
     --port tun:servers --port tun:clients
 
-The router is a wire between two interfaces that is as slow as a link of the lab: whatever comes in at one port leaves \
-at the other. It needs no address and, without --decrement-ttl, is no hop; give the two ends addresses of one network. What comes from the first \
---port, the side of servers, crosses the link with its AQM; what comes from the second, that of clients, crosses the \
-way back (up_rate, up_buffer). Both are the links of compare and run, in real time; `flowstart list links` and `list \
-link-options` say what there is. Ports are two TUN devices or two interfaces that exist. tun:NAME makes a TUN device, \
-which is gone when the router ends and may move to another network namespace meanwhile. At an interface everything \
-that comes in is taken, so it should have no address; ARP passes beside the link, and packets that offloads have left \
-whole are cut before the link. A packet counts with the length that its header of IP says, without anything around it, \
-as with relay. An AQM that marks writes CE into packets whose transport understands ECN. Where flows have queues of \
-their own, a flow is one of addresses, protocol and ports. Packets that are neither IPv4 nor IPv6, frames with tags of \
-VLANs and what is malformed are counted and dropped. With quick_start=target, or another of these keys, the link to \
-clients has a router that approves rates in the option of Quick-Start (RFC 4782), as in the lab, and takes one from the \
-TTL or hop limit of packets with one. With scone=RATE the link to clients is also an element that advises this rate in \
-SCONE packets. While it runs on a terminal a table on stderr shows queue, sojourn, drops, marks and approvals, unless \
---stats writes lines or --quiet is given. Hosts are the real ones, so keys about hosts and hints are refused. SIGINT and SIGTERM end the router, \
-which then says what it counted. It takes Linux and root (CAP_NET_ADMIN, and CAP_NET_RAW for interfaces).
+The router is a wire between two interfaces that is as slow as a link of the lab: whatever comes in at one port \
+leaves at the other. It needs no address and, without --decrement-ttl, is no hop; give the two ends addresses of \
+one network. What comes from the first --port, the side of servers, crosses the link with its AQM; what comes from \
+the second, that of clients, crosses the way back (up_rate, up_buffer). Both are the links of compare and run, in \
+real time; `flowstart list links` and `list link-options` say what there is. Ports are two TUN devices or two \
+interfaces that exist. tun:NAME makes a TUN device, which is gone when the router ends and may move to another \
+network namespace meanwhile. At an interface everything that comes in is taken, so it should have no address; ARP \
+passes beside the link, and packets that offloads have left whole are cut before the link. A packet counts with \
+the length that its header of IP says, without anything around it, as with relay. An AQM that marks writes CE into \
+packets whose transport understands ECN. Where flows have queues of their own, a flow is one of addresses, \
+protocol and ports. Packets that are neither IPv4 nor IPv6, frames with tags of VLANs and what is malformed are \
+counted and dropped. With quick_start=target, or another of these keys, the link to clients has a router that \
+approves rates in the option of Quick-Start (RFC 4782), as in the lab, and takes one from the TTL or hop limit of \
+packets with one. With scone=RATE the link to clients is also an element that advises this rate in SCONE packets. \
+While it runs on a terminal a table on stderr shows queue, sojourn, drops, marks and approvals, unless --stats \
+writes lines or --quiet is given. Hosts are the real ones, so keys about hosts and hints are refused. SIGINT and \
+SIGTERM end the router, which then says what it counted. It takes Linux and root (CAP_NET_ADMIN, and CAP_NET_RAW \
+for interfaces).
 
-On a busy host the router waits for other programs, and packets leave some milliseconds late, though in the order and \
-with the drops that the link says. `chrt --fifo 10 flowstart router ...` lets it run first. At the end it says how late \
-packets left, and --packet-log has the times of each.")]
+On a busy host the router waits for other programs, and packets leave some milliseconds late, though in the order \
+and with the drops that the link says. `chrt --fifo 10 flowstart router ...` lets it run first. At the end it says \
+how late packets left, and --packet-log has the times of each.")]
 pub(crate) struct Arguments {
     /// The link: a preset, a preset with keys, or keys (list links, list link-options). With --mahimahi it is
     /// rtt=1us,buffer=unlimited without this.

@@ -36,23 +36,24 @@ Examples:
   flowstart tcp load quick-start:rate=20mbit --interface eth0 --asking clients   (uploads)
   flowstart tcp list
 
-A loaded scheme is a congestion control of the kernel (eBPF), under the name that `list` shows. Programs need no change: they get \
-it as the default of their network namespace (the sysctl above), by a route (`ip route change ... congctl NAME`), or \
-ask for it (TCP_CONGESTION). Until startup ends the scheme decides on the window; then the kernel's own CUBIC or Reno \
-does. Recovery from losses is the kernel's throughout. A scheme that lacks its input leaves the start to CUBIC, and the \
-counts of `status` say so.
+A loaded scheme is a congestion control of the kernel (eBPF), under the name that `list` shows. Programs need no \
+change: they get it as the default of their network namespace (the sysctl above), by a route (`ip route change ... \
+congctl NAME`), or ask for it (TCP_CONGESTION). Until startup ends the scheme decides on the window; then the \
+kernel's own CUBIC or Reno does. Recovery from losses is the kernel's throughout. A scheme that lacks its input \
+leaves the start to CUBIC, and the counts of `status` say so.
 
-With quick-start a server's SYN/ACKs ask the routers of the path for a rate (RFC 4782), or with `--asking clients` the SYNs \
-of clients, and hosts where it is loaded answer. A server answers if it began to listen after that. Programs see all IPv4 packets and sockets of the host for that (control groups of version 2), and the packets \
-that leave by the named interfaces (TCX, Linux 6.6).
+With quick-start a server's SYN/ACKs ask the routers of the path for a rate (RFC 4782), or with `--asking clients` \
+the SYNs of clients, and hosts where it is loaded answer. A server answers if it began to listen after that. \
+Programs see all IPv4 packets and sockets of the host for that (control groups of version 2), and the packets that \
+leave by the named interfaces (TCX, Linux 6.6).
 
 A scheme stays loaded until `unload`, held by files below /sys/fs/bpf/flowstart. Connections that have it when it is \
 unloaded go on with it until they end. Only root may choose it for a socket, unless \
 net.ipv4.tcp_allowed_congestion_control names it, or it is the default of the first network namespace; other \
 namespaces can make it their default only then.
 
-It takes Linux 6.4 or later with BTF (6.18 is tested), root (CAP_BPF, CAP_PERFMON, CAP_NET_ADMIN; CAP_SYS_ADMIN to mount the BPF \
-filesystem), and a build with `--features tcp`.")]
+It takes Linux 6.4 or later with BTF (6.18 is tested), root (CAP_BPF, CAP_PERFMON, CAP_NET_ADMIN; CAP_SYS_ADMIN to \
+mount the BPF filesystem), and a build with `--features tcp`.")]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     action: Action,
@@ -279,8 +280,8 @@ mod kernel {
     use super::{Failure, Load, More};
 
     fn missing() -> Failure {
-        let told = "tcp: this build has no programs for the kernel. On Linux with clang, libelf and zlib (`scripts/setup \
-                    kernel`) `cargo build --release -p flowstart --features tcp` builds them";
+        let told = "tcp: this build has no programs for the kernel. On Linux with clang, libelf and zlib \
+                    (`scripts/setup kernel`) `cargo build --release -p flowstart --features tcp` builds them";
         Failure::Input(told.into())
     }
 
