@@ -153,7 +153,9 @@ fn plain(doc: &str) -> String {
 }
 
 fn main() -> io::Result<()> {
-    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    // As cargo says it now: a checkout that was moved keeps this program.
+    let own = env::var_os("CARGO_MANIFEST_DIR").ok_or_else(|| io::Error::other("CARGO_MANIFEST_DIR is not set"))?;
+    let crates = Path::new(&own).join("..");
     let mut table = String::from("&[\n");
     for family in FAMILIES {
         let folder = crates.join("flowstart-core/src").join(family);
