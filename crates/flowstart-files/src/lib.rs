@@ -160,6 +160,43 @@ pub fn put_in_place(new: &Path, file: &Path) -> io::Result<()> {
     sync_folder_of(file)
 }
 
+/// Gives the complete file `new` the name `file`, in the same folder, unless something has this name already. Says
+/// whether it has it now; if not, `new` is where it was.
+///
+/// # Errors
+///
+/// Why it does not have the name, or might lose it.
+pub fn put_where_none_is(new: &Path, file: &Path) -> io::Result<bool> {
+    sync_content(new)?;
+    match rename_to_free(new, file) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(false),
+        renamed => renamed?,
+    }
+    sync_folder_of(file).map(|()| true)
+}
+
+/// In one step, where the file system can.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+fn rename_to_free(new: &Path, file: &Path) -> io::Result<()> {
+    use nix::errno::Errno;
+    use nix::fcntl::{AT_FDCWD, RenameFlags, renameat2};
+    match renameat2(AT_FDCWD, new, AT_FDCWD, file, RenameFlags::RENAME_NOREPLACE) {
+        Err(Errno::EINVAL | Errno::ENOSYS) => link_to_free(new, file),
+        renamed => renamed.map_err(io::Error::from),
+    }
+}
+
+#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+fn rename_to_free(new: &Path, file: &Path) -> io::Result<()> {
+    link_to_free(new, file)
+}
+
+/// In two steps: a process that is killed between them leaves both names.
+fn link_to_free(new: &Path, file: &Path) -> io::Result<()> {
+    fs::hard_link(new, file)?;
+    fs::remove_file(new)
+}
+
 /// Puts the content of a file on the disk.
 ///
 /// # Errors

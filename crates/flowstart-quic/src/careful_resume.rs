@@ -12,9 +12,9 @@
 //! [`PathKnowledge::saved`](flowstart_core::path::PathKnowledge::saved).
 //!
 //! The client can neither read nor change the state. It is bound to the prefix of the client's address, so it is
-//! worthless to others. A client may send the same state again until it expires; this is intended. Like a session
-//! ticket, the state tells the server that the client was here before. It travels in the first message, so everyone on
-//! the path learns this, too. A client that does not resume its session should not echo the state.
+//! worthless to clients of other prefixes. A client may send the same state again until it expires; this is intended.
+//! Like a session ticket, the state tells the server that the client was here before. It travels in the first message,
+//! so everyone on the path learns this, too. A client that does not resume its session should not echo the state.
 //!
 //! Version 1 is 70 bytes: the version, 12 random bytes, and AES-256-GCM of 41 bytes with a tag of 16. Inside are the
 //! time in seconds, the RTT in nanoseconds and the window in bytes, 8 bytes each, and the prefix as 16 bytes of an IPv6
@@ -22,7 +22,11 @@
 //!
 //! Differences from the references: the BDP frame is a QUIC frame, which a host would have to know. Careful Resume
 //! saves half of cwnd while slow start runs. This module saves what the path delivered in one RTT, which does not
-//! depend on what the window would have allowed.
+//! depend on what the window would have allowed. Careful Resume (RFC 9959, sections 3.2 and 3.5) gives a set of saved
+//! parameters to one connection at a time and deletes it after a Safe Retreat. Here connections that begin together may
+//! each launch from the same state, and a state that failed is used again until it expires: what is saved is the
+//! client's, and the server forgets it. A scheme that shares its window, and the limit of lost launches, bound what
+//! several such launches do.
 //!
 //! Random nonces are safe for 2^32 states of one key (NIST SP 800-38D, section 8.3). Rotate keys before that limit, and
 //! at least once in a lifetime ([`Sealer::rotate`]).

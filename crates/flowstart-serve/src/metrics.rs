@@ -284,6 +284,8 @@ pub(crate) struct Metrics {
     pub(crate) killed: Gauge<i64, AtomicI64>,
     /// 1 while launches are given up because of their losses.
     pub(crate) fallen_back: Gauge<i64, AtomicI64>,
+    /// Prefixes to which launches are given up because of their own losses.
+    pub(crate) fallen_back_prefixes: Gauge<i64, AtomicI64>,
 }
 
 impl Metrics {
@@ -316,6 +318,7 @@ impl Metrics {
             payload: Counter::default(),
             killed: Gauge::default(),
             fallen_back: Gauge::default(),
+            fallen_back_prefixes: Gauge::default(),
             registry: Registry::default(),
         };
         registry.register("connections_active", "Connections now", metrics.active.clone());
@@ -397,6 +400,11 @@ impl Metrics {
         registry.register_with_unit("payload", "Payload of answers", Unit::Bytes, metrics.payload.clone());
         registry.register("kill_switch", "1 while the kill switch is on", metrics.killed.clone());
         registry.register("fallen_back", "1 while launches are given up for losses", metrics.fallen_back.clone());
+        registry.register(
+            "fallen_back_prefixes",
+            "Prefixes to which launches are given up for their own losses",
+            metrics.fallen_back_prefixes.clone(),
+        );
         Self { registry, ..metrics }
     }
 

@@ -6,6 +6,21 @@ use flowstart_core::sources::Known;
 use flowstart_core::startup::{StartupConfig, quick_start, slow_start};
 use flowstart_quic::{ControllerFactory, Unsupported};
 
+/// What stands behind a scheme's name in metrics and logs where it was not drawn for the connection: where its network,
+/// the kill switch or losses decided. Such connections are no part of an experiment, for what decided may also decide
+/// how long they take.
+const NOT_DRAWN: &str = " (not drawn)";
+
+/// The name of a scheme in metrics and logs.
+pub(crate) fn label(name: &str, is_drawn: bool) -> String {
+    if is_drawn { name.to_owned() } else { format!("{name}{NOT_DRAWN}") }
+}
+
+/// The scheme behind a name in metrics and logs, and whether it was drawn.
+pub(crate) fn of_label(label: &str) -> (&str, bool) {
+    label.strip_suffix(NOT_DRAWN).map_or((label, true), |name| (name, false))
+}
+
 /// A startup scheme with its congestion avoidance, under the name that it has in metrics and logs.
 #[derive(Debug)]
 pub struct Scheme {

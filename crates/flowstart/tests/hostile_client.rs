@@ -257,6 +257,37 @@ fn a_reader_that_reads_nothing_is_given_up() {
 }
 
 #[test]
+fn an_answer_waits_while_its_connection_reads_another_and_no_longer() {
+    let folder = tempfile::tempdir().unwrap();
+    let [cert, key] = certificate(folder.path(), 2090);
+    let server = Server::start(&["--cert", &cert, "--key", &key, "--stall", "1s"]);
+    // Reads this much of one answer every 100 ms for 4 s, then what is left of the other. Says how it ended.
+    let other_ends = |piece: usize| {
+        let requests = ["/generate/50MB", "/generate/1MB"].map(|path| request(path, &[]));
+        connected(&server, &cert, &[], 100_000, async |connection| {
+            let mut answers = Vec::new();
+            for request in &requests {
+                let (mut stream, answer) = connection.open_bi().await.unwrap();
+                stream.write_all(request).await.unwrap();
+                stream.finish().unwrap();
+                answers.push(answer);
+            }
+            let [read, other] = &mut answers[..] else { panic!("two answers") };
+            let mut buffer = vec![0; piece];
+            for _ in 0..40 {
+                // What has been given up says nothing more.
+                let _ = tokio::time::timeout(Duration::from_millis(100), read.read_exact(&mut buffer)).await;
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+            other.read_to_end(2_000_000).await.map(|bytes| bytes.len() >= 1_000_000)
+        })
+        .unwrap()
+    };
+    assert!(other_ends(100_000).unwrap_or(false), "a client that reads is waited for");
+    assert!(other_ends(1_000).is_err(), "one that reads next to nothing is not");
+}
+
+#[test]
 fn a_client_that_is_killed_harms_nobody() {
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("paths.redb");

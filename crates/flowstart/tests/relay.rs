@@ -119,3 +119,26 @@ fn a_second_connection_of_a_client_starts_with_a_share_of_the_first() {
     let given = logs.iter().map(|log| log.matches("flowstart:window_shared").count()).max();
     assert!(given >= Some(2), "{given:?}");
 }
+
+#[test]
+fn a_prefix_that_launches_lose_too_much_to_falls_back_and_is_no_part_of_the_experiment() {
+    let folder = tempfile::tempdir().unwrap();
+    let logs = folder.path().join("logs");
+    std::fs::create_dir(&logs).unwrap();
+    let qlog = ["--startup", "jump-start", "--launch-window", "1", "--qlog", logs.to_str().unwrap()];
+    let server = Server::self_signed(&qlog);
+    // A launch of 300 KB meets a buffer of five packets.
+    let relay = Relay::start(&server.url, &["relay", "--link", "rate=10mbit,rtt=20ms,buffer=5pkt"]);
+    assert_eq!(timings(&relay, "/generate/300KB")["bytes"], 300_000);
+    server.wait_for("flowstart_fallen_back_prefixes 1");
+    assert_eq!(server.metric("flowstart_fallen_back"), 0, "one prefix does not decide for all");
+    assert_eq!(timings(&relay, "/generate/300KB")["bytes"], 300_000);
+    let (status, _) = server.end();
+    assert!(status.success());
+    let analyzed = flowstart().args(["analyze", "--json"]).arg(&logs).output().unwrap();
+    let analysis: Value = serde_json::from_slice(&analyzed.stdout).unwrap();
+    let schemes: Vec<&str> =
+        analysis["groups"].as_array().unwrap().iter().map(|group| group["scheme"].as_str().unwrap()).collect();
+    assert_eq!(schemes, ["jump-start", "slow-start (not drawn)"]);
+    assert_eq!((&analysis["not_drawn"], &analysis["groups"][1]["vs_baseline"]), (&1.into(), &Value::Null));
+}

@@ -1,8 +1,8 @@
 //! How much of a client's hint a server uses.
 //!
 //! Reference: Rüth et al., "Blitz-starting QUIC Connections" (2019), section 3.3, which names the danger of clients
-//! that ask for too much but leaves the defence open; draft-ietf-tsvwg-careful-resume, section 7 (use less than what
-//! was observed). The rules are this project's.
+//! that ask for too much but leaves the defence open; RFC 9959 (Careful Resume), section 3.3 (use less than what was
+//! observed). The rules are this project's.
 //!
 //! A hint is a wish. [`HintPolicy::decide`] turns it into the rate that may be used, from what the server itself knows:
 //!

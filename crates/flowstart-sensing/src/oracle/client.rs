@@ -120,7 +120,8 @@ impl OracleClient {
             }
             if let Some(since) = memory.rests_since {
                 let left = self.config.rest.saturating_sub(now.since(since));
-                if left > Duration::ZERO {
+                // After a clock was set back nothing is known of how long it has rested.
+                if now >= since && left > Duration::ZERO {
                     return Err(OracleError::Resting(left));
                 }
                 // The next caller tries; the others go on without the oracle until the result is known.
@@ -169,7 +170,7 @@ impl Memory {
         (0..=longest).rev().find_map(|bits| {
             let network = IpNet::new(address, bits).ok()?.trunc();
             let (since, answer) = self.answers.get(&network)?;
-            (now.since(*since) < remember).then(|| answer.clone())
+            (now >= *since && now.since(*since) < remember).then(|| answer.clone())
         })
     }
 

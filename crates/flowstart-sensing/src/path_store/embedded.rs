@@ -2,9 +2,9 @@
 //!
 //! Reference: RFC 9040, section 6; the database is redb. One table maps prefixes to records and another says which
 //! version of this layout the file has. Opening checks the whole file. If it is truncated, overwritten, locked by
-//! another process or from a later version, the result is a [`Problem`], and the caller goes on without it
-//! ([`open_or_none`]). Each put is on disk when it returns, so callers put from a thread that may wait. A host that
-//! fills the file and an oracle that answers from it can share it ([`EmbeddedStore::open_shared`]).
+//! another process or from a later version, the result is a [`Problem`], and the caller goes on without it. Each put is
+//! on disk when it returns, so callers put from a thread that may wait. A host that fills the file and an oracle that
+//! answers from it can share it ([`EmbeddedStore::open_shared`]).
 //!
 //! Differences from the reference: those of [`path_store`](super).
 //!
@@ -14,10 +14,12 @@
 //!
 //! Status: the contract of all stores; files cut off and overwritten at random; stores and processes that share a file.
 
+use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use flowstart_files::{begin_beside, put_where_none_is};
 use ipnet::IpNet;
 use redb::{
     ConcurrencyMode, Database, ReadableDatabase, ReadableTable, ReadableTableMetadata, Table, TableDefinition,
@@ -118,14 +120,6 @@ pub struct EmbeddedStore {
 /// An entry of a listing: a prefix and its record.
 pub type Listed = Result<(Prefix, PathRecord), StoreError>;
 
-/// Opens the store, or goes on without it. With a store, a problem is [`Problem::Repaired`].
-pub fn open_or_none(path: &Path, retention: Retention) -> (Option<EmbeddedStore>, Option<Problem>) {
-    match EmbeddedStore::open(path, retention) {
-        Ok((store, problem)) => (Some(store), problem),
-        Err(problem) => (None, Some(problem)),
-    }
-}
-
 impl EmbeddedStore {
     /// Opens the file for this store alone, or creates it, and checks all of it. The problem beside the store is
     /// [`Problem::Repaired`].
@@ -142,6 +136,7 @@ impl EmbeddedStore {
     fn open_in(path: &Path, retention: Retention, mode: ConcurrencyMode) -> Result<(Self, Option<Problem>), Problem> {
         let owned = || path.to_path_buf();
         let opened = guarded(|| {
+            appear_whole(path)?;
             let mut database =
                 Database::builder().set_cache_size(CACHE_BYTES).set_concurrency_mode(mode).create(path)?;
             let whole = database.check_integrity()?;
@@ -211,6 +206,22 @@ enum Layout {
     Known,
     Later(u64),
     Foreign,
+}
+
+/// Writes an empty store where no file is. It appears whole: what was begun on a full disk would be no store, and could
+/// not be told from a damaged one later.
+fn appear_whole(path: &Path) -> Result<(), redb::Error> {
+    if path.symlink_metadata().is_ok() {
+        return Ok(());
+    }
+    let (begun, _) = begin_beside(path)?;
+    let written = Database::create(&begun).map_err(redb::Error::from).and_then(|database| layout(&database));
+    // Another process may have been sooner. Where a file cannot be put in place, the caller begins it there.
+    let is_placed = written.is_ok() && put_where_none_is(&begun, path).is_ok_and(|is_placed| is_placed);
+    if !is_placed {
+        let _ = fs::remove_file(&begun);
+    }
+    written.map(|_| ())
 }
 
 /// Reads the layout, and writes it into an empty file.
@@ -374,12 +385,18 @@ impl PathStore for EmbeddedStore {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
     use proptest::prelude::*;
 
     use super::super::tests::{forgets_the_prefix_that_was_silent_longest, keeps_the_contract, prefix, seen};
     use super::*;
+
+    /// The store if there is one, and the problem.
+    fn open_or_none(path: &Path, retention: Retention) -> (Option<EmbeddedStore>, Option<Problem>) {
+        match EmbeddedStore::open(path, retention) {
+            Ok((store, problem)) => (Some(store), problem),
+            Err(problem) => (None, Some(problem)),
+        }
+    }
 
     fn open(path: &Path) -> EmbeddedStore {
         let (store, problem) = open_or_none(path, Retention::default());
@@ -471,6 +488,24 @@ mod tests {
         let path = folder.path().join("paths");
         let _first = open(&path);
         assert!(matches!(refusal(&path), Problem::Locked { .. }));
+    }
+
+    #[test]
+    fn two_that_begin_a_store_at_once_share_it_and_leave_nothing_beside_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("paths.redb");
+        std::thread::scope(|threads| {
+            let open = || EmbeddedStore::open_shared(&path, Retention::default()).unwrap();
+            let both = [threads.spawn(open), threads.spawn(open)];
+            let [(first, none), (second, nothing)] = both.map(|one| one.join().unwrap());
+            assert!(none.is_none() && nothing.is_none());
+            first.put(prefix("192.0.2.0/24"), seen(1000, 50, 70_000, 25)).unwrap();
+            assert!(second.get(prefix("192.0.2.0/24"), UnixTime::from_secs(1000)).unwrap().is_some());
+        });
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+        // Where it cannot be written, nothing is left.
+        let nowhere = folder.path().join("no-such-folder/paths.redb");
+        assert!(matches!(refusal(&nowhere), Problem::Io { .. }));
     }
 
     #[test]

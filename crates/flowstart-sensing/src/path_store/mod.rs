@@ -76,7 +76,8 @@ pub struct Prefixes {
     /// Bits of IPv4 addresses without a configured network. Default 24: the longest prefix that is routed between
     /// providers, and a granularity of Riptide (Flores et al., ICDCS 2016).
     pub ipv4_bits: u8,
-    /// Bits of IPv6 addresses without a configured network. Default 48: an end site (RFC 6177, section 2).
+    /// Bits of IPv6 addresses without a configured network. Default 48: the largest end
+    /// site. Providers that delegate a /56 to each (RFC 6177, section 2) have 256 of them in one prefix.
     pub ipv6_bits: u8,
     /// Networks that the operator knows to share one path. The longest that contains the address is its prefix.
     pub networks: Vec<IpNet>,
@@ -123,7 +124,7 @@ pub struct Observation {
     pub at: UnixTime,
     /// Smallest RTT of the connection.
     pub min_rtt: Duration,
-    /// Bytes that were delivered in one RTT. Careful Resume, section 3: half of cwnd if slow start still ran.
+    /// Bytes that were delivered in one RTT. Careful Resume, section 4.1: half of cwnd if slow start still ran.
     pub cwnd: Bytes,
     /// Highest delivery rate.
     pub rate: Rate,
@@ -133,7 +134,8 @@ pub struct Observation {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Merge {
-    /// The latest observation alone, as in Careful Resume.
+    /// The latest window. The RTT beside it is the smallest that is kept, where Careful Resume saves both of one
+    /// connection: in a prefix with hosts at different distances a far one may fail that scheme's check of the RTT.
     #[default]
     MostRecent,
     /// An exponentially weighted average from the oldest to the latest: `merge(old, curr)` of RFC 9040, section 6.2.

@@ -17,8 +17,9 @@ use flowstart_statistics::{Interval, LEVEL, Metric, upper_t_quantile, welch};
 use serde::Serialize;
 
 use super::exposition::{self, Sample, start_of};
-use super::{Analysis, Comparison, Group, UnknownBaseline, baseline_of, mark_significant};
+use super::{Analysis, Comparison, Group, UnknownBaseline, baseline_of, mark_significant, not_drawn};
 use crate::metrics::{SIZE_CLASSES, names, size_class_name};
+use crate::scheme::of_label;
 
 /// Two-sided 95 % of the normal distribution.
 const Z: f64 = 1.959_963_984_540_054;
@@ -411,6 +412,7 @@ pub fn analyze(total: &Scrape, baseline: Option<&str>) -> Result<Analysis, Unkno
     for ((_, scheme), arm) in arms() {
         *schemes.entry(scheme).or_insert(0) += arm.count as usize;
     }
+    let not_drawn = not_drawn(&schemes);
     let baseline = baseline_of(&schemes, baseline)?;
     let (mut groups, mut p_values) = (Vec::new(), Vec::new());
     for size in 0..SIZE_CLASSES {
@@ -419,7 +421,7 @@ pub fn analyze(total: &Scrape, baseline: Option<&str>) -> Result<Analysis, Unkno
             || arms().filter(|((place, _), _)| *place == size).map(|((_, scheme), arm)| (scheme.as_str(), arm));
         let others = of_size().filter(|(scheme, _)| *scheme != baseline);
         for (scheme, arm) in base.map(|arm| (baseline, arm)).into_iter().chain(others) {
-            let vs_baseline = base.filter(|_| scheme != baseline).map(|base| {
+            let vs_baseline = base.filter(|_| scheme != baseline && of_label(scheme).1).map(|base| {
                 let (comparison, p_value) = compare(baseline, base, arm);
                 p_values.push(p_value);
                 comparison
@@ -441,7 +443,7 @@ pub fn analyze(total: &Scrape, baseline: Option<&str>) -> Result<Analysis, Unkno
     }
     mark_significant(&mut groups, &p_values);
     let (connections, without_answer) = (total.answered as usize, total.unanswered as usize);
-    Ok(Analysis { schema: 1, connections, without_answer, groups })
+    Ok(Analysis { schema: 1, connections, without_answer, not_drawn, groups })
 }
 
 #[cfg(test)]

@@ -23,6 +23,7 @@ use serde::Serialize;
 
 use self::log::Connection;
 use crate::metrics::{size_class, size_class_name};
+use crate::scheme::of_label;
 
 /// Up to this many different sizes have a row each; more are grouped into classes.
 const SIZES_APART: usize = 8;
@@ -80,6 +81,9 @@ pub struct Analysis {
     pub connections: usize,
     /// Connections without an answer, which do not count.
     pub without_answer: usize,
+    /// Connections with an answer whose scheme was not drawn: their network, the kill switch or losses decided. They
+    /// are in groups of their own and compared with nothing, for what decided may also decide how long they take.
+    pub not_drawn: usize,
     /// By size, then scheme, the baseline first.
     pub groups: Vec<Group>,
 }
@@ -113,6 +117,7 @@ pub fn analyze(connections: &[Connection], baseline: Option<&str>) -> Result<Ana
     for connection in &answered {
         *schemes.entry(&connection.scheme).or_insert(0) += 1;
     }
+    let not_drawn = not_drawn(&schemes);
     let baseline = baseline_of(&schemes, baseline)?;
     let mut groups = Vec::new();
     let mut p_values = Vec::new();
@@ -122,6 +127,7 @@ pub fn analyze(connections: &[Connection], baseline: Option<&str>) -> Result<Ana
         for (scheme, units) in base.map(|units| (&baseline, units)).into_iter().chain(others) {
             let mut group = group(&size, scheme, units);
             if *scheme != baseline
+                && of_label(scheme).1
                 && let Some(base) = base
             {
                 let (comparison, p_value) = compare(baseline, base, units);
@@ -133,7 +139,7 @@ pub fn analyze(connections: &[Connection], baseline: Option<&str>) -> Result<Ana
     }
     mark_significant(&mut groups, &p_values);
     let without_answer = connections.len() - answered.len();
-    Ok(Analysis { schema: 1, connections: answered.len(), without_answer, groups })
+    Ok(Analysis { schema: 1, connections: answered.len(), without_answer, not_drawn, groups })
 }
 
 /// Marks the significant comparisons, from the p-values of all of them in their order.
@@ -145,10 +151,16 @@ fn mark_significant(groups: &mut [Group], p_values: &[Option<f64>]) {
     }
 }
 
-/// The baseline among the schemes and their numbers of connections: the requested scheme, or the one of most
-/// connections.
+/// How many connections have a scheme that was not drawn.
+fn not_drawn(schemes: &BTreeMap<&str, usize>) -> usize {
+    schemes.iter().filter(|(scheme, _)| !of_label(scheme).1).map(|(_, count)| count).sum()
+}
+
+/// The baseline among the schemes and their numbers of connections: the requested scheme, or of those that were drawn
+/// the one of most connections.
 fn baseline_of<'a>(schemes: &BTreeMap<&'a str, usize>, wanted: Option<&'a str>) -> Result<&'a str, UnknownBaseline> {
-    let most = schemes.iter().max_by_key(|(name, count)| (**count, std::cmp::Reverse(**name))).map(|(name, _)| *name);
+    let drawn = schemes.iter().filter(|(scheme, _)| of_label(scheme).1);
+    let most = drawn.max_by_key(|(name, count)| (**count, std::cmp::Reverse(**name))).map(|(name, _)| *name);
     match wanted {
         None => Ok(most.unwrap_or_default()),
         Some(wanted) if schemes.contains_key(wanted) || schemes.is_empty() => Ok(wanted),
@@ -294,6 +306,22 @@ mod tests {
         assert!(comparison.significant);
         // One packet of a hundred more.
         assert!((comparison.loss_delta.unwrap() - 0.01).abs() < 1e-12);
+    }
+
+    #[test]
+    fn connections_whose_scheme_was_not_drawn_are_compared_with_nothing() {
+        // A lossy network falls back to the slow scheme: its connections say nothing of that scheme elsewhere.
+        let fallen_back = scattered("slow (not drawn)", 2000.0);
+        let connections = [scattered("slow", 200.0), scattered("fast", 200.0), fallen_back].concat();
+        for baseline in [Some("slow"), None] {
+            let analysis = analyze(&connections, baseline).unwrap();
+            assert_eq!((analysis.connections, analysis.not_drawn), (120, 40));
+            let of = |scheme: &str| analysis.groups.iter().find(|group| group.scheme == scheme).unwrap();
+            assert!(of("slow (not drawn)").vs_baseline.is_none());
+            let compared: Vec<&Comparison> =
+                analysis.groups.iter().filter_map(|group| group.vs_baseline.as_ref()).collect();
+            assert!(compared.len() == 1 && !compared[0].significant, "{compared:?}");
+        }
     }
 
     #[test]

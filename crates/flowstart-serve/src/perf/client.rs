@@ -15,6 +15,8 @@ use crate::endpoint::bind;
 
 /// The longest wait for connections to end.
 const FAREWELL: Duration = Duration::from_millis(500);
+/// The longest wait for streams to end after the time of a measurement.
+const GRACE: Duration = Duration::from_secs(1);
 
 /// Which way bytes go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -178,6 +180,9 @@ impl Client {
                 () = tokio::time::sleep_until(deadline.unwrap_or_else(Instant::now).into()), if ending => {
                     progress.over.store(true, Ordering::Relaxed);
                 }
+                // A peer that sends nothing more ends no stream.
+                () = tokio::time::sleep_until((deadline.unwrap_or_else(Instant::now) + GRACE).into()),
+                    if deadline.is_some() && !ending => return (intervals, whole),
             }
         }
     }

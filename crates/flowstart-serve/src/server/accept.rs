@@ -90,7 +90,7 @@ impl Shared {
         };
         let remote = incoming.remote_address();
         let address = remote.ip();
-        let scheme = self.policy.choose(address, rand::random(), Instant::now());
+        let (scheme, label) = self.policy.choose(address, rand::random(), Instant::now());
         // Nothing is sent before the first request, so waiting for it costs nothing, and it says how much there is to
         // send.
         let flow = Flow::waiting(PathKnowledge::default());
@@ -100,7 +100,7 @@ impl Shared {
         }
         let said: Arc<Mutex<Option<Said>>> = Arc::default();
         let notes = qlog::Notes::default();
-        let config = self.config_for(scheme, &flow, remote, said.clone(), notes.clone());
+        let config = self.config_for((scheme, &label), &flow, remote, said.clone(), notes.clone());
         let heard = tokio::spawn(self.sources.clone().ask(address));
         let connected = match incoming.accept_with(config) {
             Ok(connecting) => timeout(self.limits.handshake, self.connected(connecting)).await,
@@ -122,7 +122,7 @@ impl Shared {
             Err(_) => None,
         };
         self.metrics.active.inc();
-        let mut client = Client::new(self.clone(), connection, flow.clone(), scheme.name(), notes, address, delivered);
+        let mut client = Client::new(self.clone(), connection, flow.clone(), &label, notes, address, delivered);
         if let Some(Said { parameters, advised, asking }) = said {
             client = client.with_path(advised, asking);
             if let Ok(Some(hint)) = parameters.hint {
@@ -176,7 +176,7 @@ impl Shared {
     /// qlog file.
     fn config_for(
         self: &Arc<Self>,
-        scheme: &Scheme,
+        (scheme, label): (&Scheme, &str),
         flow: &Arc<Flow>,
         remote: SocketAddr,
         said: Arc<Mutex<Option<Said>>>,
@@ -194,7 +194,7 @@ impl Shared {
             return session::accept_config(&self.config, scheme.factory(), flow, receiver);
         };
         let mut transport = self.transport.clone();
-        transport.qlog_factory(qlog.of(flow.clone(), scheme.name(), notes));
+        transport.qlog_factory(qlog.of(flow.clone(), label, notes));
         let mut config = self.config.clone();
         config.transport_config(Arc::new(transport));
         session::accept_config(&config, scheme.factory(), flow, receiver)
@@ -247,7 +247,13 @@ mod tests {
             let server = Server::start(config).await.unwrap();
             let flow = Flow::waiting(PathKnowledge::default());
             let remote = "192.0.2.1:443".parse().unwrap();
-            let config = server.shared.config_for(&scheme, &flow, remote, Arc::default(), qlog::Notes::default());
+            let config = server.shared.config_for(
+                (&scheme, scheme.name()),
+                &flow,
+                remote,
+                Arc::default(),
+                qlog::Notes::default(),
+            );
             assert_eq!(limits(&config.transport), wanted, "{qlog:?}");
             tokio::select! {
                 open = streams(&server) => assert_eq!(open, 128, "{qlog:?}"),

@@ -25,7 +25,9 @@ fn answer(server: &Shared, request: &Parts, client: SocketAddr) -> Answer {
     match (request.uri.path(), method) {
         ("/metrics", &Method::GET) => {
             server.metrics.killed.set(server.policy.is_killed().into());
-            server.metrics.fallen_back.set(server.policy.is_fallen_back(Instant::now()).into());
+            let now = Instant::now();
+            server.metrics.fallen_back.set(server.policy.is_fallen_back(now).into());
+            server.metrics.fallen_back_prefixes.set(server.policy.fallen_back_prefixes(now) as i64);
             if let Some(clients) = &server.scone {
                 server.metrics.count_scone(clients);
             }

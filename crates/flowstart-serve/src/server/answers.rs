@@ -37,6 +37,9 @@ use crate::path_state::PATH_STATE;
 const ACCEPT_CH: &str = "Downlink, RTT, ECT";
 /// Answers of a connection whose content is read at a time; each holds a file, and two parts of it (128 KB).
 const ANSWERS: usize = 16;
+/// What a client acknowledges, within the time that an answer may wait for it, to let its other answers wait on: 16 KiB
+/// for each of those that are read at a time.
+const LEAST_READ: Bytes = Bytes::new(16 * 1024 * ANSWERS as u64);
 /// Interval between checks for the arrival of an answer.
 const POLL: Duration = Duration::from_millis(5);
 
@@ -257,13 +260,20 @@ impl Client {
         let opened = tokio::task::spawn_blocking(move || server.content.open(&path)).await;
         let object = match opened {
             Ok(Ok(object)) => object,
-            Ok(Err(Absent::NotFound)) => return self.refuse(stream, StatusCode::NOT_FOUND, "not found", &[]).await,
-            Ok(Err(Absent::BadPath(cause))) => return self.refuse(stream, StatusCode::BAD_REQUEST, &cause, &[]).await,
-            Ok(Err(Absent::Unreadable(cause))) => {
-                self.server.log.tell(&format!("{}: {cause}", request.uri().path()));
-                return self.refuse(stream, StatusCode::INTERNAL_SERVER_ERROR, "cannot be read", &[]).await;
+            absent => {
+                // An explanation needs no file, however long its reader takes.
+                drop((place, turn));
+                let (status, cause) = match absent {
+                    Ok(Err(Absent::NotFound)) => (StatusCode::NOT_FOUND, "not found".to_owned()),
+                    Ok(Err(Absent::BadPath(cause))) => (StatusCode::BAD_REQUEST, cause.to_string()),
+                    Ok(Err(Absent::Unreadable(cause))) => {
+                        self.server.log.tell(&format!("{}: {cause}", request.uri().path()));
+                        (StatusCode::INTERNAL_SERVER_ERROR, "cannot be read".to_owned())
+                    }
+                    _ => (StatusCode::INTERNAL_SERVER_ERROR, "cannot be read".to_owned()),
+                };
+                return self.refuse(stream, status, &cause, &[]).await;
             }
-            Err(_) => return self.refuse(stream, StatusCode::INTERNAL_SERVER_ERROR, "cannot be read", &[]).await,
         };
         self.count(StatusCode::OK);
         let head = self.head(StatusCode::OK, object.size, &object.media_type).body(()).map_err(|_| Cut)?;
@@ -275,8 +285,10 @@ impl Client {
             self.in_time(stream.send_response(head)).await?;
             if size > Bytes::ZERO {
                 self.send(object, &mut stream).await?;
-                // All of it is in the memory of the connection.
-                drop((place, turn));
+            }
+            // All of it is in the memory of the connection.
+            drop((place, turn));
+            if size > Bytes::ZERO {
                 self.send_path_state(request, &mut stream).await?;
             }
             self.finish(&mut stream).await
@@ -345,9 +357,19 @@ impl Client {
         }
     }
 
-    /// What a client that reads ends soon.
+    /// What a client that reads ends soon, or waits for while it reads other answers of the connection.
     async fn in_time(&self, sent: impl Future<Output = Result<(), StreamError>>) -> Result<(), Cut> {
-        Ok(timeout(self.server.limits.stall, sent).await.map_err(|_| Cut)??)
+        let mut sent = std::pin::pin!(sent);
+        let mut delivered = self.flow.status().delivered;
+        loop {
+            match timeout(self.server.limits.stall, &mut sent).await {
+                Ok(sent) => return Ok(sent?),
+                Err(_) if self.flow.status().delivered.saturating_sub(delivered) >= LEAST_READ => {
+                    delivered = self.flow.status().delivered;
+                }
+                Err(_) => return Err(Cut),
+            }
+        }
     }
 
     /// Ends an answer, and waits for its acknowledgement as long as the client acknowledges anything.

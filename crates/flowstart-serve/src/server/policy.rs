@@ -19,7 +19,7 @@ use flowstart_core::units::Bytes;
 use flowstart_sensing::path_store::{Prefix, Prefixes};
 use ipnet::IpNet;
 
-use crate::scheme::Scheme;
+use crate::scheme::{Scheme, label, of_label};
 
 /// A prefix has at most one in this many of the launches that count for everybody.
 const PREFIXES: usize = 10;
@@ -130,6 +130,15 @@ impl Watch {
     }
 }
 
+/// For whom launches are given up for a while.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum GivenUp {
+    /// Everybody.
+    ForAll,
+    /// The clients of a prefix.
+    For(Prefix),
+}
+
 /// Chooses schemes.
 #[derive(Debug)]
 pub(crate) struct Policy {
@@ -158,33 +167,47 @@ impl Policy {
         &self.schemes.plain
     }
 
-    /// The scheme of a connection from `client`; `draw` is a random number from 0 to below 1.
-    pub(crate) fn choose(&self, client: IpAddr, draw: f64, now: Instant) -> &Scheme {
+    /// The scheme of a connection from `client`, and its name in metrics and logs; `draw` is a random number from 0 to
+    /// below 1.
+    pub(crate) fn choose(&self, client: IpAddr, draw: f64, now: Instant) -> (&Scheme, String) {
+        let (scheme, is_drawn) = self.chosen(client, draw, now);
+        (scheme, label(scheme.name(), is_drawn))
+    }
+
+    /// The scheme of a connection, and whether it was drawn.
+    fn chosen(&self, client: IpAddr, draw: f64, now: Instant) -> (&Scheme, bool) {
         let prefix = self.prefixes.prefix_of(client);
         let is_plain = || self.own().get(&prefix).is_some_and(|own| own.is_plain(now));
         if self.is_killed() || self.is_fallen_back(now) || is_plain() {
-            return self.plain();
+            return (self.plain(), false);
         }
         let client = client.to_canonical();
         if let Some((_, scheme)) = self.schemes.networks.iter().find(|(network, _)| network.contains(&client)) {
-            return scheme;
+            return (scheme, false);
         }
         let mut from = 0.0;
         for (share, scheme) in &self.schemes.shares {
             if (from..from + share).contains(&draw) {
-                return scheme;
+                return (scheme, true);
             }
             from += share;
         }
-        &self.schemes.listener
+        (&self.schemes.listener, true)
     }
 
-    /// A launch of `scheme` to `client` sent and lost this much. Returns whether launches are given up because of it,
-    /// for everybody.
-    pub(crate) fn record(&self, client: IpAddr, scheme: &str, sent: Bytes, lost: Bytes, now: Instant) -> bool {
+    /// A launch of the scheme with this name in metrics to `client` sent and lost this much. Says for whom launches are
+    /// given up because of it.
+    pub(crate) fn record(
+        &self,
+        client: IpAddr,
+        scheme: &str,
+        sent: Bytes,
+        lost: Bytes,
+        now: Instant,
+    ) -> Option<GivenUp> {
         // Plain slow start is the alternative, so its losses do not count against launches.
-        if scheme == self.plain().name() {
-            return false;
+        if of_label(scheme).0 == self.plain().name() {
+            return None;
         }
         let (prefix, rule) = (self.prefixes.prefix_of(client), self.schemes.fall_back);
         let rule = FallBack { launches: rule.launches.min(OWN), ..rule };
@@ -193,11 +216,19 @@ impl Policy {
             // Those that fell back stay; the others begin anew.
             own.retain(|_, watch| watch.is_plain(now));
         }
-        if own.len() < WATCHED {
-            own.entry(prefix).or_insert_with(|| Watch::new(rule, rule.launches)).record(prefix, sent, lost, now);
-        }
+        let is_prefix_plain = own.len() < WATCHED
+            && own.entry(prefix).or_insert_with(|| Watch::new(rule, rule.launches)).record(prefix, sent, lost, now);
         drop(own);
-        self.watch().record(prefix, sent, lost, now)
+        match (self.watch().record(prefix, sent, lost, now), is_prefix_plain) {
+            (true, _) => Some(GivenUp::ForAll),
+            (false, true) => Some(GivenUp::For(prefix)),
+            (false, false) => None,
+        }
+    }
+
+    /// Number of prefixes to which launches are given up for now because of their own losses.
+    pub(crate) fn fallen_back_prefixes(&self, now: Instant) -> usize {
+        self.own().values().filter(|own| own.is_plain(now)).count()
     }
 
     fn own(&self) -> MutexGuard<'_, HashMap<Prefix, Watch>> {
@@ -253,9 +284,9 @@ mod tests {
     #[test]
     fn the_longest_network_wins_and_then_the_draw() {
         let (policy, now) = (policy(None), Instant::now());
-        let name = |client: &str, draw| policy.choose(client.parse().unwrap(), draw, now).name();
-        assert_eq!(name("192.0.2.200", 0.0), "narrow");
-        assert_eq!(name("::ffff:192.0.2.1", 0.0), "wide");
+        let name = |client: &str, draw| policy.choose(client.parse().unwrap(), draw, now).1;
+        assert_eq!(name("192.0.2.200", 0.0), "narrow (not drawn)");
+        assert_eq!(name("::ffff:192.0.2.1", 0.0), "wide (not drawn)");
         // a has 0 to 0.1, b 0.1 to 0.3, the listener the rest.
         let drawn = [0.0, 0.099, 0.1, 0.29, 0.31, 0.999].map(|draw| name("198.51.100.1", draw));
         assert_eq!(drawn, ["a", "a", "b", "b", "listener", "listener"]);
@@ -266,15 +297,15 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("kill");
         let (policy, now) = (policy(Some(file.clone())), Instant::now());
-        let name = || policy.choose("192.0.2.200".parse().unwrap(), 0.0, now).name();
+        let name = || policy.choose("192.0.2.200".parse().unwrap(), 0.0, now).1;
         assert!(policy.toggle());
-        assert_eq!(name(), "plain");
+        assert_eq!(name(), "plain (not drawn)");
         policy.kill(false);
-        assert_eq!(name(), "narrow");
+        assert_eq!(name(), "narrow (not drawn)");
         std::fs::write(&file, "").unwrap();
-        assert_eq!(name(), "plain");
+        assert_eq!(name(), "plain (not drawn)");
         std::fs::remove_file(&file).unwrap();
-        assert_eq!(name(), "narrow");
+        assert_eq!(name(), "narrow (not drawn)");
     }
 
     #[test]
@@ -286,7 +317,7 @@ mod tests {
             // Each from another prefix.
             clients.set(clients.get() + 1);
             let client = IpAddr::from([10, 0, clients.get(), 1]);
-            policy.record(client, "a", Bytes::new(100_000), Bytes::new(bytes), after(seconds))
+            policy.record(client, "a", Bytes::new(100_000), Bytes::new(bytes), after(seconds)) == Some(GivenUp::ForAll)
         };
         // 5 % each are within, and one that loses 6 % instead of them is not.
         assert!((0..10).all(|_| !lost(5_000, 0)));
@@ -297,22 +328,26 @@ mod tests {
         assert!(!lost(90_000, 30) && (0..9).all(|_| !lost(90_000, 61)));
         assert!(lost(90_000, 61));
         let client = IpAddr::from([10, 0, 0, 1]);
-        assert!(!policy.record(client, "plain", Bytes::new(1), Bytes::new(1), after(200)));
+        for plain in ["plain", "plain (not drawn)"] {
+            assert_eq!(policy.record(client, plain, Bytes::new(1), Bytes::new(1), after(200)), None);
+        }
     }
 
     #[test]
     fn a_prefix_that_loses_alone_falls_back_alone() {
         let (policy, now) = (policy(None), Instant::now());
         let client = |third| IpAddr::from([10, 0, third, 1]);
-        let lost = |third| policy.record(client(third), "a", Bytes::new(100_000), Bytes::new(90_000), now);
-        for _ in 0..50 {
-            assert!(!lost(1), "one prefix does not decide for all");
-        }
-        let name = |third| policy.choose(client(third), 0.0, now).name();
-        assert_eq!((name(1), name(2)), ("plain", "a"));
+        let record = |third| policy.record(client(third), "a", Bytes::new(100_000), Bytes::new(90_000), now);
+        let lost = |third| record(third) == Some(GivenUp::ForAll);
+        let own = Prefixes::default().prefix_of(client(1));
+        let told: Vec<GivenUp> = (0..50).filter_map(|_| record(1)).collect();
+        assert!(!told.is_empty() && told.iter().all(|one| *one == GivenUp::For(own)), "for itself alone: {told:?}");
+        assert_eq!(policy.fallen_back_prefixes(now), 1);
+        let name = |third| policy.choose(client(third), 0.0, now).1;
+        assert_eq!((&*name(1), &*name(2)), ("plain (not drawn)", "a"));
         // Ten prefixes decide.
         assert!((2..10).all(|third| !lost(third)) && lost(10));
-        assert_eq!(name(2), "plain");
+        assert_eq!(name(2), "plain (not drawn)");
     }
 
     #[test]
@@ -320,7 +355,8 @@ mod tests {
         let policy = Policy::new(Schemes::new(scheme("listener"), scheme("plain")));
         let now = Instant::now();
         let record = |third, sent, lost| {
-            policy.record(IpAddr::from([10, 0, third, 1]), "a", Bytes::new(sent), Bytes::new(lost), now)
+            let client = IpAddr::from([10, 0, third, 1]);
+            policy.record(client, "a", Bytes::new(sent), Bytes::new(lost), now) == Some(GivenUp::ForAll)
         };
         // One prefix has a tenth of the launches, and nine others lose nothing.
         assert!((0..90).all(|number| !record(number % 9, 40_000, 0)));
@@ -336,10 +372,12 @@ mod tests {
         let policy = Policy::new(Schemes { fall_back, ..Schemes::new(scheme("listener"), scheme("plain")) });
         let (now, client) = (Instant::now(), |third| IpAddr::from([10, 0, third, 1]));
         for third in 1..10 {
-            assert!(!policy.record(client(third), "a", Bytes::new(100_000), Bytes::new(90_000), now));
-            assert_eq!(policy.choose(client(third), 0.0, now).name(), "plain");
+            let told = policy.record(client(third), "a", Bytes::new(100_000), Bytes::new(90_000), now);
+            assert!(matches!(told, Some(GivenUp::For(_))), "{told:?}");
+            assert_eq!(policy.choose(client(third), 0.0, now).1, "plain (not drawn)");
         }
-        assert_eq!(policy.choose(client(10), 0.0, now).name(), "listener");
-        assert!(policy.record(client(10), "a", Bytes::new(100_000), Bytes::new(90_000), now));
+        assert_eq!(policy.choose(client(10), 0.0, now).1, "listener");
+        let last = policy.record(client(10), "a", Bytes::new(100_000), Bytes::new(90_000), now);
+        assert_eq!(last, Some(GivenUp::ForAll));
     }
 }

@@ -75,9 +75,15 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
         let text = serde_json::to_string_pretty(&value).map_err(|error| Failure::Other(error.to_string()))?;
         print(&format!("{text}\n"))?;
     } else {
-        let Analysis { connections, without_answer, groups, .. } = &analysis;
+        let Analysis { connections, without_answer, not_drawn, groups, .. } = &analysis;
         let answers: String = groups.iter().filter_map(answer).map(|sentence| wrapped(&sentence)).collect();
-        let counts = format!("{connections} connections, {without_answer} more without an answer");
+        let mut counts = format!("{connections} connections, {without_answer} more without an answer");
+        if *not_drawn > 0 {
+            counts.push_str(&format!(
+                "; the scheme of {not_drawn} was not drawn (their network, the kill switch or losses decided), so they \
+                 are compared with nothing"
+            ));
+        }
         let tables: String = tables(&analysis).iter().map(|table| format!("{table}\n")).collect();
         print(&format!("{answers}{counts}\n{tables}"))?;
     }
@@ -127,7 +133,13 @@ fn of_logs(files: &[PathBuf], baseline: Option<&str>) -> Result<(Analysis, usize
 /// The content of metrics. An unusable file is an error, because it would distort the sum.
 fn of_scrapes(files: &[PathBuf], baseline: Option<&str>) -> Result<Analysis, Failure> {
     let wrong = |error: metrics::MetricsError| Failure::Input(printable(&error.to_string()));
-    let scrapes = files.iter().map(|file| metrics::read(file)).collect::<Result<Vec<_>, _>>().map_err(wrong)?;
+    let mut known = BTreeSet::new();
+    let (new, again): (Vec<&PathBuf>, Vec<&PathBuf>) =
+        files.iter().partition(|file| known.insert(file.canonicalize().unwrap_or_else(|_| (*file).clone())));
+    for file in again {
+        tell!("warning: {} is named twice and counts once", printable(&file.display().to_string()));
+    }
+    let scrapes = new.into_iter().map(|file| metrics::read(file)).collect::<Result<Vec<_>, _>>().map_err(wrong)?;
     let total = metrics::total(&scrapes).map_err(wrong)?;
     metrics::analyze(&total, baseline).map_err(|error| unknown(&error))
 }

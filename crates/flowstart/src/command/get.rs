@@ -95,7 +95,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NUMBER", default_value_t = 64, value_parser = many())]
     handshakes: u32,
     /// Open all of them first, keep them open for this long, and then get everything at once.
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", conflicts_with = "repeat")]
     hold: Option<Duration>,
     /// Get it this often, over one connection after the other. The second and later ones resume the session: the
     /// request leaves with the first packet (0-RTT), if the server allows it.

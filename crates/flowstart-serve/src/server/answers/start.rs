@@ -11,6 +11,7 @@ use noq::PathId;
 
 use super::{Client, HintState};
 use crate::metrics::{Exit, Hinted, OfScheme, OfSource};
+use crate::server::policy::GivenUp;
 use crate::server::shared::locked;
 use crate::server::{hints, sources};
 
@@ -90,15 +91,16 @@ impl Client {
         if let Some((_, reason, _)) = status.exit {
             metrics.exits.get_or_create(&Exit { scheme: self.scheme.clone(), reason: reason.name() }).inc();
         }
-        if self.server.policy.record(
-            self.address,
-            &self.scheme,
-            status.startup_sent,
-            status.startup_lost,
-            Instant::now(),
-        ) {
-            let warning = "launches lose too much; connections start with plain slow start for a while";
-            self.server.warnings.tell(warning);
+        let (sent, lost) = (status.startup_sent, status.startup_lost);
+        match self.server.policy.record(self.address, &self.scheme, sent, lost, Instant::now()) {
+            None => {}
+            Some(GivenUp::ForAll) => {
+                let warning = "launches lose too much; connections start with plain slow start for a while";
+                self.server.warnings.tell(warning);
+            }
+            Some(GivenUp::For(prefix)) => self.server.warnings.tell(&format!(
+                "launches to {prefix} lose too much; its connections start with plain slow start for a while"
+            )),
         }
     }
 }
