@@ -55,13 +55,42 @@ fn load(page: Page, lost: &[u64], lost_back: f64) -> (FlowRecord, usize) {
 }
 
 fn page(objects: u32, waves: u32, connections: u32, hosts: u32) -> Page {
-    Page { objects, size: OBJECT, waves, connections, hosts }
+    Page { objects, size: OBJECT, waves, connections, hosts, pipelining: 1 }
 }
 
 /// Completion times of the objects and their times without a connection, in round trips.
 fn times(record: &FlowRecord) -> Vec<(f64, f64)> {
     let rounds = |time: Duration| time.as_secs() / RTT.as_secs();
     record.objects.iter().map(|object| (rounds(object.fct().expect("it arrived")), rounds(object.queued))).collect()
+}
+
+#[test]
+fn requests_are_pipelined_once_a_connection_is_known_to_persist() {
+    let (record, connections) = load(Page { pipelining: 3, ..page(6, 1, 1, 1) }, &[], 0.0);
+    // The first response, the three requests that it allows, and the others as each of these arrives.
+    let wanted = [(1.02, 0.0), (2.02, 1.02), (2.03, 1.02), (2.04, 1.02), (3.02, 2.02), (3.03, 2.03)];
+    for (place, ((fct, queued), (at, waited))) in times(&record).into_iter().zip(wanted).enumerate() {
+        assert!((fct - at).abs() < 0.05 && (queued - waited).abs() < 0.05, "{place}: {fct} {queued}");
+    }
+    assert_eq!(connections, 1);
+    // Unopened connections are used first: two responses, then all that is left at once.
+    let (two, connections) = load(Page { pipelining: 8, ..page(6, 1, 2, 1) }, &[], 0.0);
+    let arrivals: Vec<f64> = times(&two).into_iter().map(|(fct, _)| fct).collect();
+    assert!(arrivals[..2].iter().all(|at| (at - 1.02).abs() < 0.05), "{arrivals:?}");
+    assert!(arrivals[2..].iter().all(|at| (at - 2.03).abs() < 0.05), "{arrivals:?}");
+    assert_eq!(connections, 2);
+}
+
+#[test]
+fn a_pipelined_response_waits_for_what_was_lost_before_it() {
+    // The first packet of the second object: the third, which is whole, arrives with the repetition.
+    let pipelined = |lost: &[u64]| load(Page { pipelining: 8, ..page(3, 1, 1, 1) }, lost, 0.0).0;
+    let (whole, lost) = (pipelined(&[]), pipelined(&[11]));
+    let blocked = |record: &FlowRecord| record.objects[2].blocked().unwrap().as_secs() / RTT.as_secs();
+    assert!(times(&whole)[2].0 < 2.1 && blocked(&whole) == 0.0, "{:?}", times(&whole));
+    let late = times(&lost);
+    assert!(late[1].0 > 2.9 && late[2].0 > 2.9 && late[2].0 - late[1].0 < 0.05, "{late:?}");
+    assert!(blocked(&lost) > 0.8, "{}", blocked(&lost));
 }
 
 #[test]
@@ -147,7 +176,7 @@ fn a_loss_holds_back_what_shares_its_stream() {
 fn a_page_arrives_whole_though_requests_and_data_are_lost() {
     for hosts in [1, 3] {
         let lost: Vec<u64> = (5..400).step_by(43).collect();
-        let (record, _) = load(page(7, 5, 2, hosts), &lost, 0.2);
+        let (record, _) = load(Page { pipelining: 2 * hosts, ..page(7, 5, 2, hosts) }, &lost, 0.2);
         assert_eq!((record.objects.len(), record.delivered), (35, 35 * OBJECT.get()));
         assert!(record.dropped > 30 && record.retransmitted > 0, "{}", record.dropped);
     }
@@ -160,6 +189,7 @@ fn pages_of_any_shape_arrive_once_and_wait_no_longer_than_they_take() {
         let mut draw = |most: f64| 1 + (rng.uniform() * most) as u32;
         let shape =
             Page { size: Bytes::new(u64::from(draw(40_000.0))), ..page(draw(9.0), draw(4.0), draw(8.0), draw(5.0)) };
+        let shape = Page { pipelining: draw(6.0), ..shape };
         let lost: Vec<u64> = (0..draw(6.0)).map(|_| u64::from(draw(60.0))).collect();
         let (record, connections) = load(shape, &lost, 0.05);
         let count = shape.objects * shape.waves;

@@ -96,6 +96,7 @@ pub const FORMS: &[Form] = &[
             http::HTTP,
             http::CONNECTIONS,
             http::SHARDS,
+            http::PIPELINING,
         ],
     },
     Form {
@@ -206,8 +207,8 @@ impl Objects {
     /// The page, if it is loaded over several connections.
     pub fn page(&self) -> Option<Page> {
         match *self {
-            Self::HttpPage { objects, size, waves, http: Http::One { connections, shards } } => {
-                Some(Page { objects, size, waves, connections, hosts: shards })
+            Self::HttpPage { objects, size, waves, http: Http::One { connections, shards, pipelining } } => {
+                Some(Page { objects, size, waves, connections, hosts: shards, pipelining })
             }
             _ => None,
         }
@@ -263,10 +264,11 @@ mod tests {
         assert_eq!(page(",http=2").protocol(), Some(Protocol::Tcp));
         assert_eq!((page(",http=3").protocol(), page(",http=3").page()), (Some(Protocol::Quic), None));
         let size = Bytes::new(50_000);
-        let six = Page { objects: 6, size, waves: 3, connections: 6, hosts: 1 };
+        let six = Page { objects: 6, size, waves: 3, connections: 6, hosts: 1, pipelining: 1 };
         assert_eq!((page(",http=1.1").page(), page(",http=1.1").protocol()), (Some(six), Some(Protocol::Tcp)));
         let sharded = page(",http=1.1,connections=2,shards=4").page();
         assert_eq!(sharded, Some(Page { connections: 2, hosts: 4, ..six }));
+        assert_eq!(page(",http=1.1,pipelining=8").page(), Some(Page { pipelining: 8, ..six }));
         assert_eq!(page(",http=3").pattern(), page("").pattern());
     }
 
@@ -296,7 +298,7 @@ mod tests {
         assert!(error("chunks:size=1MB,interval=2s,count=0").contains("count is 0; allowed is 1 to 10000"));
         let page = |keys: &str| error(&format!("page:objects=2,size=1KB,waves=1{keys}"));
         assert!(page(",http=1.0").contains("allowed are 1.1 and 2 and 3"), "{}", page(",http=1.0"));
-        for alone in [",shards=2", ",http=2,connections=6", ",http=3,shards=2"] {
+        for alone in [",shards=2", ",http=2,connections=6", ",http=3,shards=2", ",http=2,pipelining=2"] {
             assert!(page(alone).contains("are for http=1.1"), "{}", page(alone));
         }
         assert!(page(",http=1.1,connections=0").contains("connections is 0; allowed is 1 to 100"));

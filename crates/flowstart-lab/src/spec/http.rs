@@ -56,6 +56,15 @@ pub(super) const SHARDS: Key = Key::new(
     "1",
 )
 .such_as("page:objects=6,size=50KB,waves=3,http=1.1,shards=2");
+/// The key of the outstanding requests.
+pub(super) const PIPELINING: Key = Key::new(
+    "pipelining",
+    concat!("1 to ", number!(of each)),
+    "with http=1.1: most outstanding requests of a connection after its first response; 1 is without pipelining, as \
+     in browsers",
+    "1",
+)
+.such_as("page:objects=6,size=50KB,waves=3,http=1.1,pipelining=8");
 
 /// A version of HTTP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -67,6 +76,8 @@ pub enum Http {
         connections: u32,
         /// Host names that share the objects.
         shards: u32,
+        /// Most outstanding requests of a connection.
+        pipelining: u32,
     },
     /// HTTP/2.
     Two,
@@ -77,23 +88,25 @@ pub enum Http {
 impl Http {
     /// Reads the keys; `None` without them.
     pub(super) fn read(spec: &mut Spec<'_>) -> Result<Option<Self>, InputError> {
-        let plain = Self::One { connections: number!(of browsers), shards: 1 };
+        let plain = Self::One { connections: number!(of browsers), shards: 1, pipelining: 1 };
         let version = spec.one_of("http", &[("1.1", plain), ("2", Self::Two), ("3", Self::Three)])?;
         let connections = spec.within("connections", 1..=number!(of each))?;
         let shards = spec.within("shards", 1..=number!(of each))?;
+        let pipelining = spec.within("pipelining", 1..=number!(of each))?;
         let Some(Self::One { .. }) = version else {
-            return match connections.or(shards) {
+            return match connections.or(shards).or(pipelining) {
                 None => Ok(version),
-                Some(_) => Err(spec.refused("connections and shards are for http=1.1")),
+                Some(_) => Err(spec.refused("connections, shards and pipelining are for http=1.1")),
             };
         };
         let (connections, shards) = (connections.unwrap_or(number!(of browsers)), shards.unwrap_or(1));
+        let pipelining = pipelining.unwrap_or(1);
         match (connections * shards, number!(of all)) {
             (all, most) if all > most => {
                 let problem = format_args!("connections times shards is {all}; allowed is up to {most}");
                 Err(spec.refused(problem))
             }
-            _ => Ok(Some(Self::One { connections, shards })),
+            _ => Ok(Some(Self::One { connections, shards, pipelining })),
         }
     }
 

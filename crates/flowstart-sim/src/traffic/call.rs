@@ -15,7 +15,9 @@
 //! Assumptions: frames keep their pace, where RFC 8593's source also varies the intervals between them. A key frame is
 //! four times as large as the others and comes every second. Calls send key frames on demand, after losses; here
 //! nothing comes back from the receiver, and a loss freezes the picture for half a second in the mean. There are no
-//! retransmissions and no redundancy, and the receiver knows the sender's clock. Encoding and decoding take no time.
+//! retransmissions and no redundancy, and the receiver knows the sender's clock. Encoding and decoding take no time. A
+//! frame's time, which freezes are counted in, is the encoder's; W3C's is the mean of the last 30 frames that were
+//! shown, which grows while frames are missing, so it counts fewer freezes then.
 
 use flowstart_core::rng::Substream;
 use flowstart_core::time::{Duration, Timestamp};
@@ -29,9 +31,9 @@ pub const PACE: f64 = 2.5;
 
 /// Size of a key frame over the mean of the others; an assumption.
 const KEY_FRAME: f64 = 4.0;
-/// Scale of the Laplace distribution of sizes over their mean (RFC 8593).
+/// Scale of the Laplace distribution of sizes over their mean (`syncodecs`).
 const SCALE: f64 = 0.15;
-/// Smallest frame over the mean.
+/// Smallest frame over the mean: chosen, and reached by one frame in a thousand.
 const SMALLEST: f64 = 0.1;
 /// A picture that stays for this many frames' time is frozen, ...
 const FROZEN_FRAMES: u64 = 3;

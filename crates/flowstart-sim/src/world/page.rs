@@ -4,12 +4,18 @@
 //! to six to a host name (`g_max_sockets_per_group` of Chromium's `client_socket_pool_manager.cc`,
 //! `network.http.max-persistent-connections-per-server` of Firefox). Domain sharding spreads a page over more names.
 //!
-//! A connection carries one response at a time and none is pipelined, as browsers do. An object that finds all
-//! connections to its host busy waits in the order in which objects were named. An idle connection is used before a new
-//! one is opened, and a new connection carries the object for which it was opened.
+//! A connection carries one response at a time, as in browsers. An object that finds all connections to its host busy
+//! waits in the order in which objects were named. An idle connection is used before a new one is opened, and a new
+//! connection carries the object for which it was opened. With pipelining (RFC 9112, section 9.3.2) an open connection
+//! takes further requests before the response has come. Responses come in the order of the requests, so each waits for
+//! those before it.
 //!
-//! Differences: looking up names takes no time, all names are at the same server, and requests have no bytes. Browsers
-//! may give an object to whichever connection is free first, even if another one was opened for it.
+//! Differences: RFC 9112 lets clients pipeline from the start of a connection, except when they repeat requests. Here
+//! the first response comes first, as a client waits that does not know whether the server keeps connections open.
+//! Connections are opened before they pipeline, and of several that do the one with the fewest outstanding requests is
+//! next; the RFC leaves both to clients. Looking up names takes no time, all names are at the same server, and requests
+//! have no bytes. Browsers may give an object to whichever connection is free first, even if another one was opened for
+//! it.
 
 use std::collections::VecDeque;
 use std::iter;
@@ -35,6 +41,8 @@ pub struct Page {
     pub connections: u32,
     /// Host names, over which the objects are spread in turn.
     pub hosts: u32,
+    /// Most outstanding requests of a connection; 1 is without pipelining.
+    pub pipelining: u32,
 }
 
 impl Page {
@@ -49,21 +57,21 @@ impl Page {
     }
 }
 
-/// A connection's use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    Unopened,
-    Idle,
-    /// This object is on its way.
-    Busy(u32),
+/// A connection, whose place is that of its flow after the page's first.
+#[derive(Clone, Debug, Default)]
+struct Connection {
+    is_open: bool,
+    /// Objects that were requested and have not arrived, in the order of their requests.
+    outstanding: VecDeque<u32>,
+    /// Objects that arrived.
+    done: u32,
 }
 
-/// A connection, whose place is that of its flow after the page's first.
-#[derive(Clone, Copy, Debug)]
-struct Connection {
-    state: State,
-    /// Objects that it was used for.
-    used: u32,
+impl Connection {
+    /// Whether another request may follow at once.
+    fn takes(&self, pipelining: usize) -> bool {
+        self.is_open && (self.outstanding.is_empty() || (self.done > 0 && self.outstanding.len() < pipelining))
+    }
 }
 
 /// A page that is being loaded.
@@ -81,23 +89,36 @@ pub(super) struct RunningPage {
 }
 
 impl RunningPage {
-    /// The connection for the next object of a host: an idle one or an unopened one.
+    /// The connection for the next object of a host: an idle one, an unopened one or one that pipelines.
     fn free(&self, host: usize) -> Option<usize> {
         let per_host = self.connections.len() / self.waiting.len();
         let own = host * per_host..(host + 1) * per_host;
-        let find = |state| own.clone().find(|place| self.connections[*place].state == state);
-        find(State::Idle).or_else(|| find(State::Unopened))
+        let outstanding = |place: &usize| self.connections[*place].outstanding.len();
+        let opened = own.clone().filter(|place| self.connections[*place].takes(self.page.pipelining as usize));
+        let best = opened.min_by_key(outstanding);
+        let unopened = || own.clone().find(|place| !self.connections[*place].is_open);
+        best.filter(|place| outstanding(place) == 0).or_else(unopened).or(best)
     }
 
-    /// Takes the next object of a host that a connection is free for.
-    fn next(&mut self, host: usize) -> Option<(usize, State, u32)> {
+    /// Takes the next object of a host that a connection is free for. Says whether it was open.
+    fn next(&mut self, host: usize) -> Option<(usize, bool, u32)> {
         let object = *self.waiting[host].front()?;
         let place = self.free(host)?;
         self.waiting[host].pop_front();
         let connection = &mut self.connections[place];
-        connection.used += 1;
-        let before = std::mem::replace(&mut connection.state, State::Busy(object));
-        Some((place, before, object))
+        connection.outstanding.push_back(object);
+        Some((place, std::mem::replace(&mut connection.is_open, true), object))
+    }
+
+    /// The next object of a connection, if it is among the first `whole` that arrived there.
+    fn arrived(&mut self, place: usize, whole: u64) -> Option<u32> {
+        let connection = &mut self.connections[place];
+        if whole <= u64::from(connection.done) {
+            return None;
+        }
+        let object = connection.outstanding.pop_front()?;
+        connection.done += 1;
+        Some(object)
     }
 
     /// The objects from `named` on that make the next wave wait for connections.
@@ -122,7 +143,7 @@ impl World {
         let mut running = RunningPage {
             page,
             first: self.flows.len() as u32,
-            connections: vec![Connection { state: State::Unopened, used: 0 }; count as usize],
+            connections: vec![Connection::default(); count as usize],
             waiting: vec![VecDeque::new(); page.hosts as usize],
             left: page.objects * page.waves,
         };
@@ -131,7 +152,7 @@ impl World {
             while running.next(host).is_some() {}
         }
         for connection in &running.connections {
-            let start = if connection.state == State::Unopened { Timestamp::NEVER } else { template.start };
+            let start = if connection.is_open { template.start } else { Timestamp::NEVER };
             let pattern = Pattern::Requests { size: page.size };
             let flow = self.add_flow(FlowConfig { start, pattern, ..template.clone() });
             self.flows[flow as usize].page = Some(number);
@@ -147,7 +168,7 @@ impl World {
         let page = self.flows.get(flow as usize).and_then(|flow| flow.page);
         let Some(running) = page.map(|page| &self.pages[page as usize]) else { return vec![flow] };
         let opened = running.connections.iter().zip(running.first..);
-        opened.filter(|(connection, _)| connection.state != State::Unopened).map(|(_, flow)| flow).collect()
+        opened.filter(|(connection, _)| connection.is_open).map(|(_, flow)| flow).collect()
     }
 
     /// The record of a flow, or that of a page: its connections' together ([`FlowRecord::of_transfer`]), and complete
@@ -162,19 +183,36 @@ impl World {
     /// A packet has reached an end of a page's connection.
     pub(super) fn on_page_packet(&mut self, page: u32, flow: u32) {
         let running = &self.pages[page as usize];
-        let place = (flow - running.first) as usize;
-        let Connection { state: State::Busy(object), used } = running.connections[place] else { return };
-        let end = u64::from(used) * running.page.size.get();
-        if self.model(flow).is_some_and(|ends| ends.arrived_in_order() >= end) {
-            self.on_page_object(page, place, object);
+        let (place, size) = ((flow - running.first) as usize, running.page.size.get());
+        self.note_complete(page, flow, place);
+        let Some(arrived) = self.model(flow).map(|ends| ends.arrived_in_order()) else { return };
+        // A packet that closes a gap may complete several responses.
+        while let Some(object) = self.pages[page as usize].arrived(place, arrived / size) {
+            self.on_page_object(page, object);
         }
     }
 
-    /// An object has arrived: its connection is free, and the object may name others.
-    fn on_page_object(&mut self, page: u32, place: usize, object: u32) {
+    /// Notes which pipelined objects of a connection are there, whether or not they have to wait for those before them.
+    fn note_complete(&mut self, page: u32, flow: u32, place: usize) {
+        let now = self.now();
+        let RunningPage { page: Page { size, .. }, first, ref connections, .. } = self.pages[page as usize];
+        let Connection { outstanding, done, .. } = &connections[place];
+        if outstanding.len() < 2 {
+            return;
+        }
+        let Some(ends) = self.flows[flow as usize].ends.model() else { return };
+        let ranges = (u64::from(*done)..).map(|place| (place * size.get(), (place + 1) * size.get()));
+        for (object, (start, end)) in outstanding.iter().zip(ranges) {
+            if ends.holds(start, end) {
+                self.network.record(first).objects[*object as usize].complete.get_or_insert(now);
+            }
+        }
+    }
+
+    /// An object has arrived: its connection takes another request, and the object may name others.
+    fn on_page_object(&mut self, page: u32, object: u32) {
         let now = self.now();
         let running = &mut self.pages[page as usize];
-        running.connections[place].state = State::Idle;
         running.left -= 1;
         let Page { objects, waves, .. } = running.page;
         let (first, is_done) = (running.first, running.left == 0);
@@ -184,7 +222,7 @@ impl World {
         }
         let record = self.network.record(first);
         let times = &mut record.objects[object as usize];
-        (times.complete, times.arrived) = (Some(now), Some(now));
+        (times.complete, times.arrived) = (times.complete.or(Some(now)), Some(now));
         if is_done {
             record.completed = Some(now);
             return;
@@ -209,14 +247,15 @@ impl World {
         let now = self.now();
         let first = self.pages[page as usize].first;
         for host in 0..self.pages[page as usize].waiting.len() {
-            while let Some((place, before, object)) = self.pages[page as usize].next(host) {
+            while let Some((place, was_open, object)) = self.pages[page as usize].next(host) {
                 let times = &mut self.network.record(first).objects[object as usize];
                 times.queued = now.since(times.requested);
                 let flow = first + place as u32;
                 let Some(ends) = self.flows[flow as usize].ends.model_mut() else { continue };
-                match before {
-                    State::Unopened => ends.open_now(&mut self.network),
-                    State::Idle | State::Busy(_) => ends.request_next(&mut self.network),
+                if was_open {
+                    ends.request_next(&mut self.network);
+                } else {
+                    ends.open_now(&mut self.network);
                 }
             }
         }

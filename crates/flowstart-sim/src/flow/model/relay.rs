@@ -30,6 +30,11 @@ impl ModelEnds {
         self.receiver.contiguous()
     }
 
+    /// Whether `[start, end)` has arrived, in order or not.
+    pub(crate) fn holds(&self, start: u64, end: u64) -> bool {
+        self.receiver.holds(start, end)
+    }
+
     /// This much has come from elsewhere: sends it on.
     pub(crate) fn relay(&mut self, network: &mut Network, arrived: u64) {
         if self.source.relayed() == Some(arrived) {

@@ -5,6 +5,9 @@
 //! is that of an end whose only RTT sample R is the handshake's: R + 4 * R / 2 (RFC 6298, section 2.2, RFC 9002,
 //! section 5.3), and twice as long after each repetition.
 //!
+//! With pipelining a request follows while earlier answers are on their way. Their acknowledgements repeat it, should
+//! it get lost, since each says how many requests there were.
+//!
 //! Differences: a client of HTTP/3 would also wait for the server's `max_ack_delay`, as part of its probe timeout (RFC
 //! 9002, section 6.2.1). The profile's `granularity`, the least that four times the variation counts for, is left out,
 //! though the timeout of its sender's data has it (`transport/tcp/mod.rs`). It matters where it is more than two RTTs:
@@ -29,7 +32,7 @@ pub(super) struct Asked {
 }
 
 impl ModelEnds {
-    /// The receiver requests the next object over the open connection, whose earlier objects have all arrived.
+    /// The receiver requests the next object over the open connection.
     pub(crate) fn request_next(&mut self, network: &mut Network) {
         let answer_from = self.receiver.contiguous();
         self.receiver.request(network);
