@@ -120,13 +120,13 @@ impl BootstrapEstimate {
 /// mean, costs no allocation per resample. With 10,000 resamples the Monte Carlo error of an endpoint is about 1 % of
 /// the width of the interval, and that of a p-value of 0.05 about 0.004.
 ///
-/// From few rows the interval is too narrow, and so p-values are too small. In 20,000 simulated samples each, the 95 %
-/// interval of a mean contained the true mean this often:
+/// From few rows the interval is too narrow, and so p-values are too small. In 20,000 simulated samples each (of 2 to 4
+/// rows: 4000), the 95 % interval of a mean contained the true mean this often:
 ///
-/// | Rows | 5 | 10 | 20 | 30 | 100 |
-/// |---|---|---|---|---|---|
-/// | Normal values | 84 % | 90 % | 93 % | 93 % | 95 % |
-/// | Exponential values | 80 % | 87 % | 91 % | 92 % | 94 % |
+/// | Rows | 2 | 3 | 4 | 5 | 10 | 20 | 30 | 100 |
+/// |---|---|---|---|---|---|---|---|---|
+/// | Normal values | 50 % | 72 % | 81 % | 84 % | 90 % | 93 % | 93 % | 95 % |
+/// | Exponential values | 48 % | 68 % | 75 % | 80 % | 87 % | 91 % | 92 % | 94 % |
 ///
 /// `None` if there are fewer than two rows, which say nothing about scatter; if `statistic` is `None` or not finite for
 /// the sample, a part or a resample of it, or its resamples lie too far apart for an `f64`; if `level` is not strictly

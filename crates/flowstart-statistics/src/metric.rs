@@ -8,10 +8,10 @@ pub const LEVEL: f64 = 0.95;
 pub const RESAMPLES: u32 = 10_000;
 /// Effects up to this are never called significant.
 pub const LEAST_EFFECT: f64 = 0.01;
-/// Runs from which on a 99th percentile is given.
+/// Flows from which on a 99th percentile is given.
 pub const RUNS_FOR_P99: usize = 100;
 
-/// A quantity over many runs.
+/// A quantity over the flows of many runs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Metric {
     /// Mean.
@@ -20,8 +20,8 @@ pub struct Metric {
     pub median: Option<f64>,
     /// 95th percentile.
     pub p95: Option<f64>,
-    /// 99th percentile, only with 100 runs or more.
+    /// 99th percentile, only with 100 flows or more.
     pub p99: Option<f64>,
-    /// 95 % interval of the mean.
+    /// 95 % interval of the mean. From fewer than five repetitions it is too narrow: see [`bca`](crate::bca).
     pub ci95: Option<[f64; 2]>,
 }

@@ -12,8 +12,9 @@
 //! Differences from the reference: there is no shaper, because the simulated link itself is the bottleneck; its rate is
 //! what a user would give as `bandwidth`, and without one the law is as in the mode `unlimited`. There is no isolation
 //! of hosts: connections of one pair of hosts count as as many flows, as in Linux's mode `flows`. Its default, triple
-//! isolation, shares the link between the hosts first, which is the same only if each flow has hosts of its own. Quanta
-//! are exact, without dithering. Memory counts bytes on the wire, Linux the memory of packets.
+//! isolation, shares the link between the hosts first, which is the same only if each flow has hosts of its own, or all
+//! flows have the same two. Quanta are exact, without dithering. Memory counts bytes on the wire, Linux the memory of
+//! packets.
 //!
 //! The limit is its own memory alone, as in Linux, where `sch_cake` is the router's buffer in front of the link. The
 //! link's `buffer`, which bounds every other discipline, does not bound this one: `memlimit` does. Linux gives

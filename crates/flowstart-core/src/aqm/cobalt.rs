@@ -11,9 +11,9 @@
 //! step by step instead of all at once, a signal is one per packet that leaves, and several packets in excess of the
 //! target may wait while the link is slow (`mtu_time`).
 //!
-//! Differences from the reference: roots are exact, not approximated in 32 bits. In Linux a queue that has never been
-//! at rest since the router started signals with the second packet that waits too long; here it waits for an interval,
-//! as in Linux from the second time on.
+//! Differences from the reference: roots are exact, not approximated in 32 bits. In Linux a queue in which no packet
+//! has waited too long since the router started signals with the second one that does; here it waits for an interval,
+//! as in Linux from the second time on. So the first signal of a new queue is up to an interval later here.
 //!
 //! Status: agrees with Linux's functions on a recorded trace of 1000 events (`tests/cobalt.rs`); worked examples.
 
