@@ -32,6 +32,9 @@ impl Quotes {
     }
 }
 
+/// Most characters of an answer in short.
+const LONGEST: usize = 300;
+
 /// A sentence, or a part of one.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -333,9 +336,22 @@ fn texts_quote_numbers_that_are_recorded() {
     assert!(wrong.is_empty(), "{} wrong numbers\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// The answer of a page: its first paragraph.
+/// The answer of a page in short: its first paragraph.
 fn answer(page: &Path) -> String {
     words(read(page).split("\n\n").nth(1).unwrap_or_default())
+}
+
+/// The answer of a page with its numbers: what stands before the paragraph with the command that repeats it, or before
+/// tables and pictures.
+fn whole_answer(page: &Path) -> String {
+    let commands = ["`flowstart run ", "`flowstart trace ", "`flowstart validate ", "`make ", "`cargo "];
+    let is_behind = |paragraph: &str| {
+        paragraph.starts_with(['`', '#', '|', '-', '!']) || commands.iter().any(|command| paragraph.contains(command))
+    };
+    let text = read(page);
+    let paragraphs = text.split("\n\n").skip(1).enumerate();
+    let own = paragraphs.take_while(|(place, paragraph)| *place == 0 || !is_behind(paragraph));
+    words(&own.map(|(_, paragraph)| paragraph).collect::<Vec<_>>().join(" "))
 }
 
 /// The pages of findings, without their index.
@@ -377,7 +393,7 @@ fn numbers_of_answers_are_checked() {
         }
     }
     for page in findings() {
-        let answer = answer(&page);
+        let answer = whole_answer(&page);
         let quoted = quotes.quote.iter().map(|quote| (&quote.text, &quote.says));
         let said = quoted.chain(quotes.unchecked.iter().map(|one| (&one.text, &one.says)));
         let says = said.filter(|(text, _)| **text == page).map(|(_, says)| says);
@@ -403,6 +419,7 @@ fn the_index_gives_the_answers_of_its_pages() {
         let line = index.lines().find(|line| line.contains(&format!("]({name}) |")));
         let given = line.unwrap_or_else(|| panic!("the index lacks {name}")).rsplit(" | ").next().unwrap();
         assert_eq!(given.trim_end_matches(" |"), answer(&page), "{name}");
+        assert!(answer(&page).chars().count() <= LONGEST, "{name}: an index is for reading across");
     }
 }
 

@@ -28,6 +28,7 @@ pub const SHIPPED: &[(&str, &str)] = &[
     ("call-beside-starts", include_str!("../../../../scenarios/call-beside-starts.toml")),
     ("cellular", include_str!("../../../../scenarios/cellular.toml")),
     ("daass", include_str!("../../../../scenarios/daass.toml")),
+    ("estimated-hints", include_str!("../../../../scenarios/estimated-hints.toml")),
     ("explicit-feedback", include_str!("../../../../scenarios/explicit-feedback.toml")),
     ("false-hints", include_str!("../../../../scenarios/false-hints.toml")),
     ("fast-startups-by-size", include_str!("../../../../scenarios/fast-startups-by-size.toml")),
