@@ -1,6 +1,7 @@
 //! Cells that are compared with each other stand in one group, and names say in what they differ, and no more.
 
 use crate::Cell;
+use crate::names::short_names;
 
 /// What cells may differ in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,9 +80,6 @@ struct Values {
 /// Short names for what cells differ in. Tables have the full ones.
 pub(crate) struct Names(Vec<Values>);
 
-/// Longest short name of a value.
-const LONGEST: usize = 28;
-
 impl Names {
     /// Names for these cells.
     pub(crate) fn of(cells: &[&Cell]) -> Self {
@@ -149,65 +147,6 @@ impl Names {
     }
 }
 
-/// Short names that differ from each other. Of specifications (`rate=20mbit,rtt=30ms`) only the keys remain that
-/// differ.
-fn short_names(full: &[String]) -> Vec<String> {
-    let parts = |text: &str| text.split(',').map(|part| part.trim().to_owned()).collect::<Vec<_>>();
-    let specs: Vec<Vec<String>> = full.iter().filter(|text| text.contains('=')).map(|text| parts(text)).collect();
-    let own = |text: &String| {
-        if text.chars().count() <= LONGEST || !text.contains('=') || specs.len() < 2 {
-            return text.clone();
-        }
-        let own: Vec<String> =
-            parts(text).into_iter().filter(|part| !specs.iter().all(|spec| spec.contains(part))).collect();
-        if own.is_empty() { text.clone() } else { own.join(",") }
-    };
-    let mut names: Vec<String> = Vec::new();
-    for short in shortened_apart(&full.iter().map(own).collect::<Vec<_>>(), LONGEST) {
-        names.push(if names.contains(&short) {
-            format!("{} no. {}", shortened(&short, LONGEST - 6), names.len() + 1)
-        } else {
-            short
-        });
-    }
-    names
-}
-
-/// Texts of at most this many characters. Of long ones that begin alike, their start and what differs remains.
-pub(crate) fn shortened_apart(texts: &[String], most: usize) -> Vec<String> {
-    let cut: Vec<String> = texts.iter().map(|text| shortened(text, most)).collect();
-    let one = |(text, short): (&String, &String)| {
-        let alike = || texts.iter().zip(&cut).filter(|(other, cut)| *cut == short && *other != text && *cut != *other);
-        let shared = |other: &String| text.chars().zip(other.chars()).take_while(|(a, b)| a == b).count();
-        let Some(shared) = alike().map(|(other, _)| shared(other)).min().filter(|_| text != short) else {
-            return short.clone();
-        };
-        let letters: Vec<char> = text.chars().collect();
-        let head = most / 3;
-        let room = most - head - 1;
-        let whole = letters.len().saturating_sub(room);
-        let from = if whole <= shared {
-            whole
-        } else {
-            let ends_part = |letter: &char| matches!(letter, ',' | ' ');
-            letters[head..shared].iter().rposition(ends_part).map_or(shared, |place| head + place + 1)
-        };
-        let start: String = letters[..head].iter().collect();
-        let rest: String = letters[from..].iter().collect();
-        format!("{start}…{}", shortened(&rest, room))
-    };
-    texts.iter().zip(&cut).map(one).collect()
-}
-
-/// A text of at most this many characters.
-pub(crate) fn shortened(text: &str, most: usize) -> String {
-    if text.chars().count() <= most {
-        return text.to_owned();
-    }
-    let start: String = text.chars().take(most.saturating_sub(1)).collect();
-    format!("{}…", start.trim_end_matches(','))
-}
-
 /// Cells that differ only in size, and in what is chosen: AQM, scheme and congestion avoidance.
 pub(crate) struct Group<'a> {
     /// What it differs in from other groups; the link's short name where there is one group.
@@ -260,26 +199,6 @@ pub(crate) fn distinct(values: impl Iterator<Item = impl AsRef<str>>) -> Vec<Str
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn names_of_long_links_are_the_keys_that_differ() {
-        let common = "rtt=30ms,buffer=1bdp,up_rate=5mbit,access_jitter=1ms/1ms";
-        let links: Vec<String> = ["20mbit", "40mbit"].iter().map(|rate| format!("rate={rate},{common}")).collect();
-        assert_eq!(short_names(&links), ["rate=20mbit", "rate=40mbit"]);
-        let alone = short_names(&[format!("rate=20mbit,{common}"), "lte".to_owned()]);
-        assert_eq!(alone, ["rate=20mbit,rtt=30ms,buffer…", "lte"]);
-        // Names that begin alike stay different, by what differs.
-        let begins = "rate=20mbit,rtt=30ms,buffer=1bdp,access_jitter=";
-        let alike = [format!("{begins}1ms,noise=off"), format!("{begins}1ms,noise=on"), "lte".to_owned()];
-        let names = shortened_apart(&alike, 28);
-        assert_eq!(names, ["rate=20mb…tter=1ms,noise=off", "rate=20mb…itter=1ms,noise=on", "lte"]);
-        let far = [format!("{begins}1ms,{}", "a".repeat(40)), format!("{begins}2ms,{}", "a".repeat(40))];
-        assert_eq!(shortened_apart(&far, 28)[0], "rate=20mb…access_jitter=1ms…");
-        let long = "x".repeat(120);
-        let names = short_names(&[format!("{long}1"), format!("{long}2"), format!("{long}3")]);
-        assert!(names.iter().all(|name| name.chars().count() <= LONGEST), "{names:?}");
-        assert_eq!(distinct(names.iter()).len(), 3, "{names:?}");
-    }
 
     #[test]
     fn a_label_says_what_varies_and_no_more() {

@@ -28,6 +28,7 @@
 //! | `reduce.rs` | makes series small enough to embed |
 //! | `group.rs` | says which cells stand together, and what they are called |
 //! | `baseline.rs` | says what each cell is compared with |
+//! | `names.rs` | shortens what users wrote, and keeps what differs |
 //! | `time.rs` | says what the time of cells is called |
 //! | `pareto.rs` | says which scheme beats which |
 //! | `verdict.rs` | says how the verdict on a comparison looks |
@@ -45,6 +46,7 @@ mod data;
 mod digits;
 mod error;
 mod group;
+mod names;
 mod number;
 mod page;
 mod pareto;
@@ -60,7 +62,8 @@ pub use data::{
     RunFlow, Samples, SecondCriterion, Side, Time, TraceEvent, TraceEventKind, TraceReport, TraceVariable, Verdict,
     WASTE,
 };
-pub use digits::digits_beside_one;
+pub use digits::digits_apart;
 pub use error::RenderError;
+pub use names::own_keys;
 pub use page::{render, render_changes, render_overlay, render_trace};
 pub use verdict::legend;

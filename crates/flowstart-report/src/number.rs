@@ -1,7 +1,7 @@
 //! Numbers as people read them. What is undefined is an en dash.
 
 use crate::Estimate;
-use crate::digits::digits_beside_one;
+use crate::digits::digits_apart;
 
 /// Stands for a number that is undefined.
 pub(crate) const UNDEFINED: &str = "–";
@@ -75,7 +75,7 @@ impl Format {
     }
 
     /// Mean and interval, both with the decimals that suit the mean; a factor has those that tell it and its ends from
-    /// 1. The interval is empty when there is none.
+    /// 1, and its ends from each other. The interval is empty when there is none.
     pub(crate) fn estimate(self, estimate: Estimate) -> (String, String) {
         let Some(mean) = finite(estimate.mean) else {
             return (UNDEFINED.to_owned(), String::new());
@@ -84,7 +84,7 @@ impl Format {
         let decimals = match self {
             Self::Factor => {
                 let all: Vec<f64> = std::iter::once(mean).chain(ends.into_iter().flatten()).collect();
-                digits_beside_one(&all, self.decimals(mean))
+                digits_apart(&all, self.decimals(mean))
             }
             _ => self.decimals(mean),
         };

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use comfy_table::{ContentArrangement, Table, presets};
 use flowstart_lab::perform::{Again, Progress};
-use flowstart_report::{Check, PublishedCell, Verdict, digits_beside_one};
+use flowstart_report::{Check, PublishedCell, Verdict, digits_apart};
 use indicatif::{HumanDuration, ProgressBar, ProgressState, ProgressStyle};
 
 use crate::attention::{Waiting, shows_progress};
@@ -152,8 +152,23 @@ pub(crate) fn fitted(mut table: Table) -> Table {
 
 /// A sentence and the end of its line, broken where the terminal ends. Elsewhere it is one line.
 pub(crate) fn wrapped(sentence: &str) -> String {
-    let width = if std::io::stdout().is_terminal() { width() } else { usize::MAX };
-    textwrap::fill(sentence, width) + "\n"
+    filled(sentence, line_width(), "") + "\n"
+}
+
+/// A sentence as an item of a list, and the end of its line.
+pub(crate) fn item(sentence: &str) -> String {
+    filled(sentence, line_width(), "- ") + "\n"
+}
+
+/// The longest line of a text on stdout.
+fn line_width() -> usize {
+    if std::io::stdout().is_terminal() { width() } else { usize::MAX }
+}
+
+/// Lines of at most this width behind a mark. Names such as `model-quic` are not broken at their hyphens.
+fn filled(text: &str, width: usize, mark: &str) -> String {
+    let options = textwrap::Options::new(width).word_splitter(textwrap::WordSplitter::NoHyphenation);
+    textwrap::fill(text, options.initial_indent(mark).subsequent_indent(&" ".repeat(mark.len())))
 }
 
 /// A number with this many digits after the point; a dash if there is none.
@@ -161,10 +176,10 @@ pub(crate) fn number(value: Option<f64>, digits: usize) -> String {
     value.map_or("–".into(), |value| format!("{value:.digits$}"))
 }
 
-/// A ratio and its interval, with as many digits as one of them needs that is almost 1.
+/// A ratio and its interval, with as many digits as tell them from 1 and the ends from each other.
 pub(crate) fn ratio(mean: Option<f64>, interval: Option<[f64; 2]>) -> String {
     let all: Vec<f64> = mean.into_iter().chain(interval.into_iter().flatten()).collect();
-    let digits = digits_beside_one(&all, 2);
+    let digits = digits_apart(&all, 2);
     let ends = |[low, high]: [f64; 2]| format!(" ({low:.digits$}–{high:.digits$})");
     format!("{}{}", number(mean, digits), interval.map_or(String::new(), ends))
 }

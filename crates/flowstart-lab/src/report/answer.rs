@@ -3,38 +3,41 @@
 //! Everything follows from the verdicts of the comparisons: which value is offered, the verb, and the words beside it.
 
 use flowstart_core::units::Bytes;
-use flowstart_report::{Certainty, Kind, Verdict};
+use flowstart_report::{Certainty, Kind, Pair, SecondCriterion, Verdict};
 use flowstart_statistics::median;
 
-use super::{has_web, rtt, web};
-use crate::results::cell_summary::{CellSummary, Comparison};
+use super::cell::has_web;
+use super::{rtt, web};
+use crate::results::cell_summary::CellSummary;
 use crate::results::felt::felt;
 use crate::results::harm::HarmIn;
 use crate::results::summary::Summary;
+use crate::spec::Written;
 use crate::spec::application::Felt;
-use crate::study::plan::{AXES, Axis, Cell, Plan, WORLDS};
+use crate::spec::aqm::Aqm;
+use crate::spec::link::Link;
+use crate::study::plan::{AXES, Axis, Cell, Plan};
 
 mod agreement;
+mod by_setting;
+mod certainty;
 mod harm;
 mod known;
 mod standing;
 mod words;
 
-pub(super) use agreement::agreements;
+pub use agreement::agreements;
+use by_setting::{BestBySetting, MOST_EQUAL};
+use certainty::{few_repetitions, intervals, untypical_means};
 use harm::{best_for_people, felt_by_people};
 use known::known;
 use standing::Standing;
-use words::{MOST_NAMED, NOBODY, at, is_of_others, listed, listed_by_value, middle_of, percent, percent_range};
+use words::{MOST_NAMED, NOBODY, at, listed, listed_by_value, middle_of, percent_range, plural};
 
 /// Speed-ups that differ by less than this factor are as good as each other.
 const EQUAL: f64 = 1.01;
-/// How often simultaneous intervals of several comparisons contain all their values from fewer repetitions than this,
-/// in percent: of 50 comparisons and of 5, as [`flowstart_statistics::simultaneous_ratios`] was measured.
-const COVERAGE: [(usize, [u32; 2]); 4] = [(3, [26, 80]), (5, [81, 91]), (10, [85, 92]), (20, [91, 93])];
-
-/// Repetitions below which the interval of one comparison is not trusted: of times that have two values, those of 2 and
-/// 3 repetitions missed the ratio of 300 in a third and a fifth of 60 trials, those of 5 in one of 20.
-const FEW: usize = 5;
+/// The parameter of AQMs that are a buffer themselves, as Linux calls it.
+const MEMORY: &str = "memlimit";
 
 /// Most cells that answers tell one by one where nothing is compared.
 const MOST_ALONE: usize = 4;
@@ -51,7 +54,7 @@ pub fn answer(plan: &Plan, summary: &Summary) -> Vec<String> {
 /// The answer without the sentences about worlds and transports. A mean over worlds would be of neither: unless they
 /// are what is compared, it is that of the first one.
 pub(super) fn without_agreement(plan: &Plan, summary: &Summary) -> Vec<String> {
-    let is_of_worlds = plan.compared().is_some_and(|axis| axis.name() == WORLDS);
+    let is_of_worlds = plan.compared() == Some(Axis::world());
     let mut sentences = match &plan.worlds[..] {
         [first, _, ..] if !is_of_worlds => {
             let (plan, summary) = in_first_world(plan, summary);
@@ -113,8 +116,8 @@ fn of_world(plan: &Plan, summary: &Summary) -> Vec<String> {
 fn alone(plan: &Plan, of_plan: Cell, cell: &CellSummary) -> Option<String> {
     let mean = |name: &str| cell.metrics.get(name).and_then(|metric| metric.mean);
     // The sentence says which link and size it is about; what else differs between cells stands behind them.
-    let told = ["scheme", "link", "size"];
-    let others = AXES.iter().filter(|axis| axis.length(plan) > 1 && !told.contains(&axis.name()));
+    let told = [Axis::scheme(), Axis::link(), Axis::size()];
+    let others = AXES.iter().filter(|axis| axis.length(plan) > 1 && !told.contains(axis));
     let others: String = others.map(|axis| format!(" {}", at(axis, axis.texts(plan)[axis.place(of_plan)]))).collect();
     let (scheme, link, what) = (&cell.scheme, format!("{}{others}", cell.link), carried(cell));
     let time = mean(felt(plan, &of_plan).0)?;
@@ -148,12 +151,20 @@ fn compared(plan: &Plan, summary: &Summary, axis: &'static Axis) -> Vec<String> 
     let Some(first) = standings.first() else { return nothing_to_compare(plan, summary, axis).into_iter().collect() };
     let baseline = first.baseline;
     let best = best(&standings);
-    let mut by_size = best_by_size(plan, summary, axis);
+    let mut by_setting = BestBySetting::of(plan, summary, axis);
     let mut sentences = Vec::new();
+    // What is good over all settings need not be the best in any.
+    let is_answer = |by: &mut BestBySetting| match best {
+        Some(best) => !by.always.iter().any(|name| name == standings[best].name),
+        None => by.is_anywhere,
+    };
+    if let Some(BestBySetting { what, text, .. }) = by_setting.take_if(is_answer) {
+        sentences.push(format!("The best {} by {what}: {text}.", plural(plan, axis)));
+    }
     match best {
         Some(best) => sentences.extend(standings[best].sentences(plan)),
         None if standings.len() == 1 => sentences.extend(first.sentences(plan)),
-        None => {
+        None if sentences.is_empty() => {
             let wasteful = standings.iter().any(|standing| standing.verdict.kind == Kind::FasterByWaste);
             let what = carried_by_all(plan, summary).map_or(String::new(), |what| format!(" {what}"));
             let throughout = if standings.iter().any(Standing::is_partly) { " throughout" } else { "" };
@@ -165,17 +176,16 @@ fn compared(plan: &Plan, summary: &Summary, axis: &'static Axis) -> Vec<String> 
                 (false, false) => "",
             };
             let verb = verbs(plan)[0];
-            // Without a value for all sizes that of each size is the answer.
-            let by_size = by_size.take().map_or(String::new(), |best| format!("; the best by size: {best}"));
             sentences.push(format!(
-                "None of the {} other {} {verb}{what} measurably sooner than {baseline}{throughout}{end}{by_size}.",
+                "None of the {} other {} {verb}{what} measurably sooner than {baseline}{throughout}{end}.",
                 standings.len(),
-                axis.plural
+                plural(plan, axis)
             ));
         }
+        None => {}
     }
     // Who is offered an AQM or a scheme beside people must read what they meet, whatever the best time is.
-    let is_choice = axis.name() == "aqm" || plan.aqms.len() < 2;
+    let is_choice = axis == Axis::aqm() || plan.aqms.len() < 2;
     let says_all = standings.len() == 1 && is_choice && HarmIn::of(plan).is_felt();
     if let Some(clause) = best_for_people(plan, summary, axis).filter(|_| !says_all)
         && let Some(headline) = sentences.first_mut()
@@ -194,17 +204,24 @@ fn compared(plan: &Plan, summary: &Summary, axis: &'static Axis) -> Vec<String> 
     // Where many are left out, the wasteful ones are not: they look like the answer in tables.
     let wasteful = rest.iter().filter(|standing| standing.verdict.kind == Kind::FasterByWaste);
     sentences.extend(named.iter().chain(wasteful.take(MOST_NAMED)).map(|standing| standing.short(plan, fastest)));
-    sentences.extend(by_size.map(|best| format!("The best by size: {best}.")));
+    sentences
+        .extend(by_setting.map(|best| format!("The best {} by {}: {}.", plural(plan, axis), best.what, best.text)));
+    sentences.extend(unbeaten(plan, summary));
     sentences.extend(costs(plan, summary, axis));
     sentences.extend(viewing(plan, summary, axis));
     // The sentence about one value says it of that one and of the baseline.
     if standings.len() > 1 {
         sentences.extend(felt_by_people(plan, summary, axis));
     }
-    sentences.extend(counts(&standings, baseline));
+    // Comparisons that have a sentence of their own each are not counted again.
+    let are_told = standings.iter().map(|one| one.verdicts().count()).sum::<usize>() <= standings.len().min(MOST_NAMED);
+    sentences.extend(counts(&standings, baseline).filter(|_| !are_told));
     sentences.extend(beside(plan, summary, axis));
     sentences.extend(intervals(summary));
     sentences.extend(few_repetitions(summary));
+    sentences.extend(untypical_means(plan, summary, axis));
+    sentences.extend(own_memories(plan));
+    sentences.extend(narrow_windows(plan));
     sentences.extend(nobody_else(plan));
     sentences.extend(known(plan));
     sentences
@@ -236,43 +253,18 @@ fn best(standings: &[Standing<'_>]) -> Option<usize> {
     of(Certainty::Interval).or_else(|| of(Certainty::OneRun))
 }
 
-/// The best value with each size, if it is not the same one with all.
-fn best_by_size(plan: &Plan, summary: &Summary, axis: &'static Axis) -> Option<String> {
-    let sizes = AXES.iter().find(|other| other.name() == "size" && axis.name() != "size")?;
-    let texts = sizes.texts(plan);
-    if axis.length(plan) < 3 || !(2..=MOST_NAMED).contains(&texts.len()) {
-        return None;
-    }
-    // The names of those that differ from the best by 1 % at most, and its gain.
-    let best_at = |place: usize| {
-        let standings = Standing::where_true(plan, summary, axis, |cell| sizes.place(cell) == place);
-        let best = &standings[best(&standings)?];
-        let equal = standings.iter().filter(|one| one.verdict == best.verdict && one.middle * EQUAL >= best.middle);
-        Some((equal.map(|one| one.name).collect::<Vec<_>>(), best.gain()))
-    };
-    let found: Vec<_> = (0..texts.len()).map(best_at).collect();
-    let names = |best: &Option<(Vec<&str>, String)>| best.as_ref().map(|(names, _)| names.join(" or "));
-    let is_same = found.iter().all(|best| names(best) == names(&found[0]));
-    let part = |(best, text): (&Option<(Vec<&str>, String)>, &&str)| {
-        let gain = best.as_ref().map_or_else(String::new, |(_, gain)| format!(" ({gain})"));
-        format!("{text} {}{gain}", names(best).unwrap_or_else(|| "none".to_owned()))
-    };
-    let parts: Vec<String> = found.iter().zip(&texts).map(part).collect();
-    (!is_same).then(|| parts.join("; "))
-}
-
 /// What the other axes do whose values are compared, too, each beside the first value of `axis`.
 fn beside(plan: &Plan, summary: &Summary, axis: &'static Axis) -> Vec<String> {
     let held = axis.texts(plan)[0];
     let mut sentences = Vec::new();
-    for other in AXES.iter().filter(|other| other.name() != axis.name() && other.length(plan) > 1) {
+    for other in AXES.iter().filter(|other| *other != axis && other.length(plan) > 1) {
         let standings = Standing::of_axis(plan, summary, other);
         let Some(Standing { baseline, .. }) = standings.first() else { continue };
         let said = match best(&standings) {
             Some(best) => standings[best].short(plan, None),
             None if standings.len() == 1 => standings[0].short(plan, None),
             None => {
-                let (count, plural, verb) = (standings.len(), other.plural, verbs(plan)[0]);
+                let (count, plural, verb) = (standings.len(), plural(plan, other), verbs(plan)[0]);
                 format!("none of the {count} other {plural} {verb} measurably sooner than {baseline} throughout.")
             }
         };
@@ -283,64 +275,66 @@ fn beside(plan: &Plan, summary: &Summary, axis: &'static Axis) -> Vec<String> {
     sentences
 }
 
-/// What holds for the intervals of all comparisons.
-fn intervals(summary: &Summary) -> Option<String> {
-    let compared: Vec<&Comparison> = summary.cells.iter().filter_map(|cell| cell.vs_baseline.as_ref()).collect();
-    let with = compared.iter().filter(|versus| has_interval(versus)).count();
-    let level = percent(compared.first()?.level);
-    let nominally = if few_repetitions(summary).is_some() { " nominally" } else { "" };
-    let sentence = match with {
-        0 => return None,
-        1 => format!("Intervals are{nominally} {level}."),
-        some if some < compared.len() => {
-            format!("Intervals are{nominally} {level} and hold at once for the {some} comparisons that have one.")
-        }
-        2 => format!("Intervals are{nominally} {level} and hold for both comparisons at once."),
-        several => format!("Intervals are{nominally} {level} and hold for all {several} comparisons at once."),
+/// The pairs of AQM and scheme that nobody beats, where they are few: the best of each alone need not be among them.
+fn unbeaten(plan: &Plan, summary: &Summary) -> Option<String> {
+    let [setting] = &summary.unbeaten_pairs[..] else { return None };
+    let second = match setting.pairs.first()?.second {
+        SecondCriterion::MaxQueueDelayMs => "peak queue delay",
+        SecondCriterion::CallNotShown => "frames of the call not shown",
+        SecondCriterion::WorstSecondMos => "the worst second of the conversation",
     };
-    let is_scattered = |versus: &&&Comparison| {
-        versus.verdict == Some(Verdict::of_interval(Kind::Unclear)) && versus.speedup_ci.is_none()
+    let names: Vec<String> = setting.pairs.iter().map(Pair::name).collect();
+    (plan.schemes.len() > 1 && names.len() <= MOST_EQUAL)
+        .then(|| format!("No pair of AQM and scheme is better in time and {second} than {}.", listed(&names)))
+}
+
+/// The AQMs that the link's buffer does not bound, beside others that it does.
+fn own_memories(plan: &Plan) -> Option<String> {
+    let has_own = |aqm: &&Written<Aqm>| {
+        let name = aqm.text.split(':').next().unwrap_or_default();
+        Aqm::parse("aqm", &format!("{name}:{MEMORY}=1MB")).is_ok()
     };
-    Some(match compared.iter().filter(is_scattered).count() {
-        0 => sentence,
-        1 => format!("{sentence} 1 more varies too much for one."),
-        more => format!("{sentence} {more} more vary too much for one."),
+    let own: Vec<String> = plan.aqms.iter().filter(has_own).map(|aqm| aqm.text.clone()).collect();
+    (!own.is_empty() && own.len() < plan.aqms.len()).then(|| {
+        let (has, which) = if own.len() > 1 { ("have", "their") } else { ("has", "its") };
+        format!("{} {has} a memory in place of the link's buffer, which is {which} `{MEMORY}`.", listed(&own))
     })
 }
 
-/// Whether a comparison has an interval that says something: where all repetitions are the same, there is none to tell.
-fn has_interval(versus: &Comparison) -> bool {
-    versus.speedup_ci.is_some() && versus.verdict.is_none_or(|verdict| verdict.kind != Kind::Same)
-}
-
-/// What intervals are worth that stand on few repetitions, by the fewest that any of them has.
-fn few_repetitions(summary: &Summary) -> Option<String> {
-    let with = summary.cells.iter().filter(|cell| cell.vs_baseline.as_ref().is_some_and(has_interval));
-    let completed = |cell: &CellSummary| cell.vs_baseline.as_ref().map_or(0, |versus| versus.repetitions);
-    let repetitions: Vec<usize> =
-        with.map(|cell| cell.distinct.min(completed(cell))).filter(|distinct| *distinct > 1).collect();
-    let fewest = repetitions.iter().copied().min()?;
-    if repetitions.len() == 1 {
-        let narrow =
-            || format!("An interval of {fewest} repetitions is too narrow where times jump, as losses make them.");
-        return (fewest < FEW).then(narrow);
-    }
-    let (_, [low, high]) = COVERAGE.into_iter().find(|(below, _)| fewest < *below)?;
-    Some(format!("With {fewest} repetitions such intervals are more like {low} % (of 50) to {high} % (of 5)."))
+/// Where the receiver's window is less than what the path holds: a start may then never meet the queue's end.
+fn narrow_windows(plan: &Plan) -> Option<String> {
+    let largest = plan.sizes.iter().map(|size| size.value.mean_bytes()).max()?;
+    let narrow = plan.transports.iter().find_map(|transport| {
+        let window = transport.profile.receive_window;
+        let is_narrow = |link: &&Link| link.holds().is_some_and(|held| window < held) && window < largest;
+        let sized = transport.profile.receive_buffer.is_none();
+        Some((transport, window, plan.links.iter().filter(|_| sized).find(is_narrow)?))
+    });
+    let (transport, window, link) = narrow?;
+    Some(format!(
+        "The receiver's window of {window} is less than {} holds without loss ({}), so flow control may stop a start \
+         before its scheme does: `receive_window` of {} sets it.",
+        link.text,
+        link.holds()?,
+        transport.text
+    ))
 }
 
 /// Whether results are those of flows that nobody else meets.
 fn nobody_else(plan: &Plan) -> Option<String> {
-    let competitors = AXES.iter().find(|axis| is_of_others(axis))?;
     let is_one = plan.arrivals.iter().all(|arrival| arrival.value.flows.unwrap_or(plan.flows) == 1);
     // Web sessions are each other's.
-    (is_one && competitors.texts(plan) == [NOBODY] && !has_web(plan))
+    (is_one && Axis::competitor().texts(plan) == [NOBODY] && !has_web(plan))
         .then(|| "Nobody else used the link: beside a competitor a start can do better or worse.".to_owned())
 }
 
 /// How many comparisons ended in which verdict, if there are several.
 fn counts(standings: &[Standing<'_>], baseline: &str) -> Option<String> {
     let verdicts: Vec<Verdict> = standings.iter().flat_map(Standing::verdicts).collect();
+    counted(&verdicts, baseline)
+}
+
+fn counted(verdicts: &[Verdict], baseline: &str) -> Option<String> {
     // The places are those of what is said. Waste is said of one run, too.
     let place = |verdict: Verdict| match verdict.kind {
         Kind::FasterByWaste => 1,

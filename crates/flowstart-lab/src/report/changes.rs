@@ -7,7 +7,7 @@ use flowstart_report as report;
 use flowstart_report::{Kind, Verdict, WASTE};
 use flowstart_statistics::{LEVEL, RESAMPLES, bca_mean_difference_paired, mean};
 
-use super::cell_input;
+use super::cell::cell_input;
 use crate::results::comparison::{self, Pair, by_repetition, intervals};
 use crate::results::felt::felt;
 use crate::results::flows::Row;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use flowstart_core::time::Duration;
 
 use super::is_watched;
+use crate::results::felt::Field;
 use crate::results::flows::Row;
 use crate::results::summary::values;
 use crate::study::axis::Part;
@@ -32,10 +33,10 @@ const VOLUME_BINS: (usize, usize) = (2048, 32_768);
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Standing {
     /// The flow whose ratios to the baselines are nearest to their medians; without a baseline the one with the median
-    /// FCT.
+    /// of the time that users feel.
     pub(super) middle: Option<MeasuredFlow>,
-    /// The flow at the 95th percentile of the FCT, by the geometric mean over the cells; `None` if it is no slower than
-    /// the middle one.
+    /// The flow at the 95th percentile of that time, by the geometric mean over the cells; `None` if it is no slower
+    /// than the middle one.
     pub(super) slow: Option<MeasuredFlow>,
 }
 
@@ -48,15 +49,12 @@ pub struct MeasuredFlow {
     pub flow: usize,
 }
 
-/// The flow with the median FCT, or the nearest to it.
-pub fn median_flow(rows: &[&Row]) -> Option<MeasuredFlow> {
-    flow_near(rows, median(&values(rows, |row| row.fct_ms))?)
-}
-
-/// The flow whose FCT is nearest to this one.
-fn flow_near(rows: &[&Row], fct: f64) -> Option<MeasuredFlow> {
-    rows.iter()
-        .filter_map(|row| Some(((row.fct_ms? - fct).abs(), row.rep, row.flow)))
+/// The flow with the median of a time, or the nearest to it.
+pub fn median_flow(rows: &[&Row], time: Field) -> Option<MeasuredFlow> {
+    let middle = median(&values(rows, time))?;
+    let completed = rows.iter().filter(|row| !row.failed());
+    completed
+        .filter_map(|row| Some(((time(row)? - middle).abs(), row.rep, row.flow)))
         .min_by(|a, b| a.0.total_cmp(&b.0).then((a.1, a.2).cmp(&(b.1, b.2))))
         .map(|(_, rep, flow)| MeasuredFlow { rep: rep as u32, flow: flow as usize })
 }
@@ -64,7 +62,10 @@ fn flow_near(rows: &[&Row], fct: f64) -> Option<MeasuredFlow> {
 /// The cells whose median runs are shown: the baseline and the next schemes (the first choices of congestion avoidance
 /// or AQMs if there is one scheme), in the middle size, on two links, with the first transports if there is room.
 fn example_cells(plan: &Plan) -> Vec<Cell> {
-    let size = plan.sizes.len() / 2;
+    // Of those that one connection carries.
+    let is_shown = |size: &usize| plan.sizes[*size].value.is_one_connection();
+    let sizes: Vec<usize> = (0..plan.sizes.len()).filter(is_shown).collect();
+    let Some(&size) = sizes.get(sizes.len() / 2) else { return Vec::new() };
     let links = plan.links.len();
     // The middle of the list and its end stand for the rest.
     let mut shown: Vec<usize> = [links / 3, links - 1].to_vec();
@@ -78,7 +79,7 @@ fn example_cells(plan: &Plan) -> Vec<Cell> {
     let otherwise = || AXES.iter().filter(|axis| axis.is_shown_otherwise() && axis.part == Part::Newcomers);
     plan.cells()
         .into_iter()
-        .filter(|cell| plan.sizes[cell.size].value.is_one_connection() && plan.is_simulated(cell))
+        .filter(|cell| plan.is_simulated(cell))
         .filter(|cell| cell.size == size && cell.aqm < aqms && cell.competitor == plan.competitors.len() - 1)
         .filter(|cell| otherwise().all(|axis| axis.place(*cell) == axis.length(plan) / 2))
         .filter(|cell| shown.contains(&cell.link) && cell.scheme < schemes)
@@ -217,7 +218,7 @@ mod tests {
         fcts.sort_by(|a, b| a.partial_cmp(b).unwrap());
         // Of twelve flows the median lies between the sixth and the seventh; neither is a first flow.
         assert!(fcts[5].2 > 0 && fcts[6].2 > 0, "{fcts:?}");
-        let chosen = median_flow(&by_cell[0]).unwrap();
+        let chosen = median_flow(&by_cell[0], |row| row.fct_ms).unwrap();
         let of = |row: &(f64, u64, u64)| (row.1, row.2) == (u64::from(chosen.rep), chosen.flow as u64);
         let place = fcts.iter().position(of).unwrap();
         // Repetitions without competitors are alike, so others have the same FCT.

@@ -1,8 +1,9 @@
 //! Queue disciplines over the RTT: curves for links that differ only in their RTT.
 
+use super::cell::estimate;
 use crate::results::summary::Summary;
 use crate::spec::aqm::{Aqm, ORACLE};
-use crate::study::plan::{AXES, Cell, Plan};
+use crate::study::plan::{AXES, Axis, Cell, Plan};
 use flowstart_report as report;
 
 /// Fewest RTTs that make a curve.
@@ -13,7 +14,7 @@ const SHOWN: [(&str, &str); 2] =
 
 /// Whether the experiment compares AQMs over the RTT: one scheme, one value of every other axis, and links of one rate.
 fn compares_aqms(plan: &Plan) -> bool {
-    let mut others = AXES.iter().filter(|axis| !["link", "aqm"].contains(&axis.name()));
+    let mut others = AXES.iter().filter(|axis| ![Axis::link(), Axis::aqm()].contains(axis));
     let mut rtts: Vec<_> = plan.links.iter().map(|link| link.rtt).collect();
     rtts.sort_unstable();
     rtts.dedup();
@@ -40,7 +41,7 @@ pub(super) fn curves(plan: &Plan, cell: &Cell, summary: &Summary) -> Vec<report:
     };
     let metric = |cell: &Cell, name: &str| summary.cells.get(cell.index)?.metrics.get(name);
     let mut points: Vec<_> =
-        SHOWN.iter().filter_map(|(name, title)| Some(point(title, super::estimate(metric(cell, name)?)))).collect();
+        SHOWN.iter().filter_map(|(name, title)| Some(point(title, estimate(metric(cell, name)?)))).collect();
     let oracle = plan.aqms.iter().position(|aqm| aqm.value == Aqm::Oracle);
     let oracle = plan.cells().into_iter().find(|other| other.link == cell.link && Some(other.aqm) == oracle);
     if let Some(oracle) = oracle {

@@ -4,23 +4,24 @@
 use std::collections::BTreeMap;
 
 use super::examples::{MeasuredFlow, Standing, median_flow};
+use crate::results::felt::{Field, felt};
 use crate::results::flows::Row;
 use crate::study::plan::{AXES, Axis, Cell, Plan};
 use flowstart_statistics::median;
 
 /// What a sender or a queue is chosen on: the cells of a setting differ in nothing else.
-const CHOICES: [&str; 4] = ["transport", "aqm", "scheme", "avoidance"];
+const CHOICES: [&Axis; 4] = [Axis::transport(), Axis::aqm(), Axis::scheme(), Axis::avoidance()];
 
-/// The completion time of each flow of a cell, as a logarithm, so that ratios are differences.
+/// The time of each flow of a cell that users feel, as a logarithm, so that ratios are differences.
 type Times = BTreeMap<(u64, u64), f64>;
 
 /// For each cell the flows that stand for its setting.
 pub(super) fn standing(plan: &Plan, by_cell: &[Vec<&Row>]) -> Vec<Standing> {
     let cells = plan.cells();
-    let compared = plan.compared().map(Axis::name);
+    let compared = plan.compared();
     let key = |cell: &Cell| {
-        let is_choice = |name: &str| CHOICES.contains(&name) || compared == Some(name);
-        AXES.iter().filter(|axis| !is_choice(axis.name())).map(|axis| axis.place(*cell)).collect::<Vec<_>>()
+        let is_choice = |axis: &'static Axis| CHOICES.contains(&axis) || compared == Some(axis);
+        AXES.iter().filter(|axis| !is_choice(axis)).map(|axis| axis.place(*cell)).collect::<Vec<_>>()
     };
     let mut settings: BTreeMap<Vec<usize>, Vec<Cell>> = BTreeMap::new();
     for cell in &cells {
@@ -30,7 +31,7 @@ pub(super) fn standing(plan: &Plan, by_cell: &[Vec<&Row>]) -> Vec<Standing> {
     for setting in settings.values() {
         let chosen = match setting[..] {
             // Nothing to compare with.
-            [cell] if plan.baseline_of(&cell).is_none() => alone(&by_cell[cell.index]),
+            [cell] if plan.baseline_of(&cell).is_none() => alone(&by_cell[cell.index], felt(plan, &cell).1),
             _ => together(plan, setting, by_cell),
         };
         setting.iter().for_each(|cell| standing[cell.index] = chosen);
@@ -38,17 +39,18 @@ pub(super) fn standing(plan: &Plan, by_cell: &[Vec<&Row>]) -> Vec<Standing> {
     standing
 }
 
-fn times(rows: &[&Row]) -> Times {
-    rows.iter().filter_map(|row| Some(((row.rep, row.flow), row.fct_ms.filter(|fct| *fct > 0.0)?.ln()))).collect()
+fn times(rows: &[&Row], time: Field) -> Times {
+    let completed = rows.iter().filter(|row| !row.failed());
+    completed.filter_map(|row| Some(((row.rep, row.flow), time(row).filter(|time| *time > 0.0)?.ln()))).collect()
 }
 
 fn measured(&(rep, flow): &(u64, u64)) -> MeasuredFlow {
     MeasuredFlow { rep: rep as u32, flow: flow as usize }
 }
 
-fn alone(rows: &[&Row]) -> Standing {
-    let times = times(rows);
-    let middle = median_flow(rows);
+fn alone(rows: &[&Row], felt: Field) -> Standing {
+    let times = times(rows, felt);
+    let middle = median_flow(rows, felt);
     let time = |of: MeasuredFlow| times.get(&(u64::from(of.rep), of.flow as u64)).copied();
     let slow = at_95_percent(times.iter().map(|(flow, time)| (*time, *flow)).collect());
     Standing { middle, slow: slow.filter(|slow| time(*slow) > middle.and_then(time)) }
@@ -63,13 +65,13 @@ fn at_95_percent(mut times: Vec<(f64, (u64, u64))>) -> Option<MeasuredFlow> {
 }
 
 fn together(plan: &Plan, setting: &[Cell], by_cell: &[Vec<&Row>]) -> Standing {
-    let all: Vec<Times> = setting.iter().map(|cell| times(&by_cell[cell.index])).collect();
-    // What counts first is how far ratios are from their medians, then how far completion times are.
+    let all: Vec<Times> = setting.iter().map(|cell| times(&by_cell[cell.index], felt(plan, cell).1)).collect();
+    // What counts first is how far ratios are from their medians, then how far times are.
     let ratios: Vec<Times> = setting
         .iter()
         .zip(&all)
         .filter_map(|(cell, own)| {
-            let baseline = times(&by_cell[plan.baseline_of(cell)?.index]);
+            let baseline = times(&by_cell[plan.baseline_of(cell)?.index], felt(plan, cell).1);
             Some(own.iter().filter_map(|(flow, time)| Some((*flow, baseline.get(flow)? - time))).collect())
         })
         .collect();

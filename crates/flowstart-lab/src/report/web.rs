@@ -93,8 +93,11 @@ fn variant(plan: &Plan, cell: &Cell) -> String {
     let aqms: Vec<&str> = plan.aqms.iter().map(|aqm| aqm.text.as_str()).collect();
     let schemes: Vec<&str> = plan.schemes.iter().map(|scheme| scheme.text.as_str()).collect();
     let parts = [(&links, cell.link), (&aqms, cell.aqm), (&sizes, cell.size), (&schemes, cell.scheme)];
-    let named: Vec<String> =
-        parts.into_iter().map(|(texts, place)| own_parts(texts, place)).filter(|part| !part.is_empty()).collect();
+    let named: Vec<String> = parts
+        .into_iter()
+        .map(|(texts, place)| report::own_keys(texts).0[place].clone())
+        .filter(|part| !part.is_empty())
+        .collect();
     if named.is_empty() { schemes[cell.scheme].to_owned() } else { named.join(", ") }
 }
 
@@ -103,13 +106,6 @@ fn without_sessions(text: &str) -> String {
     let keys = text.split_once(':').map_or(text, |(_, keys)| keys);
     let kept: Vec<&str> = keys.split(',').filter(|key| !key.trim().starts_with("sessions=") && *key != WEB).collect();
     kept.join(",")
-}
-
-/// The parts of a spec that not all others have.
-fn own_parts(texts: &[&str], place: usize) -> String {
-    let has = |text: &str, part: &str| text.split(',').any(|other| other == part);
-    let own = texts[place].split(',').filter(|part| !texts.iter().all(|text| has(text, part)));
-    own.collect::<Vec<_>>().join(",")
 }
 
 /// Size and FCT of the connections of the first repetition, if each has a row.

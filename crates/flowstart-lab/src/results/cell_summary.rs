@@ -14,12 +14,14 @@ pub struct Comparison {
     pub baseline: String,
     /// Repetitions that completed in both cells, which all of this is of.
     pub repetitions: usize,
-    /// Mean baseline FCT over mean FCT.
+    /// Mean baseline FCT over mean FCT. Here and in all of this repetitions count alike, whatever the number of their
+    /// flows, and flows count that completed in both cells; the cells' own means are over all flows that completed.
     pub speedup: Option<f64>,
     /// Its 95 % interval.
     pub speedup_ci95: Option<[f64; 2]>,
-    /// Its simultaneous interval: those of all comparisons of the experiment contain the true speed-ups at once. Absent
-    /// where all repetitions are one run.
+    /// Its simultaneous interval: those of all comparisons of the experiment contain the true speed-ups at once, as
+    /// often as [`simultaneous_ratios`](flowstart_statistics::simultaneous_ratios) says. Absent where all repetitions
+    /// are one run.
     pub speedup_ci: Option<[f64; 2]>,
     /// Confidence of the simultaneous interval.
     pub level: f64,
@@ -98,6 +100,9 @@ pub struct CellSummary {
     pub failed: usize,
     /// Number of different repetitions: 1 where nothing varies between them.
     pub distinct: usize,
+    /// Part of the flows that completed whose time that users feel is within 20 % of the mean; absent if
+    /// none did.
+    pub near_mean: Option<f64>,
     /// Part of the data packets that was lost.
     pub lost_share: Metric,
     /// The physical limit.

@@ -57,7 +57,7 @@ impl Part {
 /// The user's text, or what stands for it where the transport decides.
 fn written(plan: &Plan, axis: &Axis) -> String {
     let mut texts: Vec<String> = axis.texts(plan).into_iter().map(str::to_owned).collect();
-    if axis.name() == "avoidance" && texts.is_empty() {
+    if axis == Axis::avoidance() && texts.is_empty() {
         texts.extend(plan.transports.iter().map(|transport| transport.own_avoidance().text));
         texts.dedup();
     }

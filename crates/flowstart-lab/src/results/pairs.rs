@@ -5,7 +5,7 @@ use flowstart_report::{Pair, PairedSetting, SecondCriterion};
 
 use crate::results::cell_summary::CellSummary;
 use crate::results::felt::felt;
-use crate::study::plan::{AXES, Cell, Plan};
+use crate::study::plan::{AXES, Axis, Cell, Plan};
 
 /// The pairs of every setting; empty unless there are several AQMs. `cells` are those of the plan, in
 /// its order. A pair with a failed run has no comparable mean, and is omitted.
@@ -14,8 +14,8 @@ pub fn paired(plan: &Plan, cells: &[CellSummary]) -> Vec<PairedSetting> {
     if plan.aqms.len() < 2 {
         return settings;
     }
-    let told_apart = ["link", "aqm", "scheme"];
-    let others: Vec<_> = AXES.iter().filter(|axis| !axis.is_carried && !told_apart.contains(&axis.name())).collect();
+    let told_apart = [Axis::link(), Axis::aqm(), Axis::scheme()];
+    let others: Vec<_> = AXES.iter().filter(|axis| !axis.is_carried && !told_apart.contains(axis)).collect();
     // The limit that times are drawn against is that of a completion.
     let is_completion = |cell: &Cell| felt(plan, cell).0 == "fct_ms";
     let comparable = plan.cells().into_iter().zip(cells);

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::results::cell_summary::{CellSummary, Others};
 use crate::results::comparison::{comparisons, distinct};
-use crate::results::felt::cell_seed;
+use crate::results::felt::{cell_seed, felt};
 use crate::results::metric::Shown;
 use crate::results::pairs;
 use crate::results::row::{METRICS, Row};
@@ -19,7 +19,7 @@ use crate::spec::competitor::Competitor;
 use crate::study::ideal::limit_of;
 use crate::study::plan::{Cell, Plan};
 use flowstart_report::PairedSetting;
-use flowstart_statistics::{LEVEL, Metric, RESAMPLES, RUNS_FOR_P99, bca_mean, mean, median, quantile};
+use flowstart_statistics::{LEVEL, Metric, RESAMPLES, RUNS_FOR_P99, bca, bca_mean, mean, median, quantile};
 
 /// Version of the format of `summary.json`.
 pub const SCHEMA: u32 = 1;
@@ -47,9 +47,25 @@ pub fn values(rows: &[&Row], field: impl Fn(&Row) -> Option<f64>) -> Vec<f64> {
     rows.iter().filter(|row| !row.failed()).filter_map(|row| field(row)).collect()
 }
 
-/// Means over the flows of each repetition. Repetitions are independent of each other; flows that share a link are not.
-fn by_repetition(rows: &[&Row], field: impl Fn(&Row) -> Option<f64>) -> Vec<f64> {
-    rows.chunk_by(|a, b| a.rep == b.rep).filter_map(|rows| mean(&values(rows, &field))).collect()
+/// The interval of the mean over all flows. What is drawn again are repetitions: these are independent of each other,
+/// flows that share a link are not. One with more flows counts for more, as in the mean.
+fn interval(rows: &[&Row], field: impl Fn(&Row) -> Option<f64>, seed: u64) -> Option<[f64; 2]> {
+    let of_repetition = |rows: &[&Row]| {
+        let values = values(rows, &field);
+        mean(&values).map(|mean| (mean, values.len() as f64))
+    };
+    let means: Vec<(f64, f64)> = rows.chunk_by(|a, b| a.rep == b.rep).filter_map(of_repetition).collect();
+    let have_equal_flows = means.iter().all(|(_, flows)| *flows == means[0].1);
+    let estimate = if have_equal_flows {
+        bca_mean(&means.iter().map(|(mean, _)| *mean).collect::<Vec<_>>(), LEVEL, RESAMPLES, seed)
+    } else {
+        let weighted = |rows: &[(f64, f64)]| {
+            let flows: f64 = rows.iter().map(|(_, flows)| flows).sum();
+            (flows > 0.0).then(|| rows.iter().map(|(mean, count)| mean * count).sum::<f64>() / flows)
+        };
+        bca(&means, weighted, LEVEL, RESAMPLES, seed)
+    };
+    estimate.map(|estimate| [estimate.interval.low, estimate.interval.high])
 }
 
 fn metric(rows: &[&Row], field: impl Fn(&Row) -> Option<f64>, seed: u64) -> Metric {
@@ -60,7 +76,7 @@ fn metric(rows: &[&Row], field: impl Fn(&Row) -> Option<f64>, seed: u64) -> Metr
         median: median(&values),
         p95: quantile(&values, 0.95),
         p99,
-        ci95: bca_mean(&by_repetition(rows, field), LEVEL, RESAMPLES, seed).map(|e| [e.interval.low, e.interval.high]),
+        ci95: interval(rows, field, seed),
     }
 }
 
@@ -87,6 +103,14 @@ pub fn summarize(plan: &Plan, rows: &[Row]) -> Summary {
     }
     let unbeaten_pairs = pairs::paired(plan, &cells).iter().map(PairedSetting::unbeaten).collect();
     Summary { schema: SCHEMA, answer: String::new(), answer_notes: Vec::new(), reps: plan.reps, cells, unbeaten_pairs }
+}
+
+/// The part of values within 20 % of their mean.
+fn near_mean(values: &[f64]) -> Option<f64> {
+    const NEAR: f64 = 0.2;
+    let mean = mean(values)?;
+    let near = values.iter().filter(|value| (*value - mean).abs() <= NEAR * mean).count();
+    Some(near as f64 / values.len() as f64)
 }
 
 fn summarize_cell(plan: &Plan, cell: &Cell, rows: &[&Row]) -> CellSummary {
@@ -133,6 +157,7 @@ fn summarize_cell(plan: &Plan, cell: &Cell, rows: &[&Row]) -> CellSummary {
         n: rows.iter().filter(|row| !row.failed()).count(),
         failed: rows.iter().filter(|row| row.failed()).count(),
         distinct: distinct(rows),
+        near_mean: near_mean(&values(rows, felt(plan, cell).1)),
         lost_share: metric(rows, |row| lost_share(plan, cell, row), seed ^ 5),
         ideal_fct_ms: ideal,
         metrics,
@@ -254,18 +279,22 @@ mod tests {
 
     #[test]
     fn flows_of_one_repetition_are_one_observation() {
-        let text =
-            "link = [\"lte\"]\nsize = [\"70KB\"]\nscheme = [\"slow-start\", \"blitzstart\"]\nreps = 4\nflows = 8";
+        let text = "link = [\"lte,access_jitter=5ms/5ms\"]\nsize = [\"70KB\"]\nscheme = [\"slow-start\", \"blitzstart\"]\nreps = 4\nflows = 8";
         let scenario = crate::study::scenario::Scenario::from_text(text).unwrap();
         let plan = scenario.plan(std::path::Path::new(".")).unwrap();
         let rows = crate::experiment::execute(&plan, 1, &[], |_| {}).unwrap();
         let by_cell = rows_by_cell(&plan, &rows);
         assert_eq!(by_cell[0].len(), 32);
-        // The mean of means of eight flows each is the mean of all.
-        let means = by_repetition(&by_cell[0], |row| row.fct_ms);
-        assert_eq!(means.len(), 4);
-        let all = mean(&values(&by_cell[0], |row| row.fct_ms)).unwrap();
-        assert!((mean(&means).unwrap() - all).abs() < 1e-9);
+        // An interval of 32 observations that each have a neighbour of their repetition would be too narrow.
+        let [low, high] = interval(&by_cell[0], |row| row.fct_ms, 1).unwrap();
+        let all = values(&by_cell[0], |row| row.fct_ms);
+        let alone = bca_mean(&all, LEVEL, RESAMPLES, 1).unwrap().interval;
+        assert!(low < mean(&all).unwrap() && mean(&all).unwrap() < high && [low, high] != [alone.low, alone.high]);
+        // Where repetitions have different numbers of flows it is that of the mean over all flows, too.
+        let few = |row: &Row| row.fct_ms.filter(|_| row.rep > 0 || row.flow == 7);
+        let mean = mean(&values(&by_cell[0], few)).unwrap();
+        let [low, high] = interval(&by_cell[0], few, 1).unwrap();
+        assert!(low < mean && mean < high, "{low} {mean} {high}");
         assert_eq!(crate::results::comparison::paired(&by_cell[0], &by_cell[1], |row| row.fct_ms).len(), 4);
     }
 }

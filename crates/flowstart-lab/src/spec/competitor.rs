@@ -11,7 +11,7 @@ use flowstart_core::time::Duration;
 use flowstart_core::units::{Bytes, Rate};
 use flowstart_sim::traffic::Pattern;
 use flowstart_sim::traffic::arrivals::Sizes;
-use flowstart_sim::traffic::call::{Call, PACE};
+use flowstart_sim::traffic::call::{self, Call, PACE};
 use flowstart_sim::traffic::media::{Media, Playout};
 use flowstart_sim::transport::profile::Profile;
 use flowstart_sim::world::requests::Requests;
@@ -370,6 +370,7 @@ fn call(spec: &mut Spec<'_>) -> Result<Competitor, InputError> {
     spec.finish()?;
     let rate =
         rate.ok_or_else(|| spec.refused("rate is missing, as in call:rate=2.5mbit; allowed is 50kbit to 1gbit"))?;
+    check_packets(spec, rate, Bytes::new(call::PAYLOAD.into()), count)?;
     Ok(Competitor::Pattern { count, pattern: Pattern::Call(Call { rate, fps, key, deadline, pace }) })
 }
 
@@ -515,6 +516,12 @@ mod tests {
         for text in ["cbr:rate=12gbit", "onoff:rate=12gbit", "cbr:rate=10mbit,packet=100B,count=80"] {
             assert!(parse(text).is_ok(), "{text}");
         }
+    }
+
+    #[test]
+    fn calls_that_no_run_would_end_with_are_refused() {
+        let error = parse("call:rate=1gbit,count=10000").unwrap_err().to_string();
+        assert!(error.contains("packets per second of all 10000 together; allowed are 1000000"), "{error}");
     }
 
     #[test]

@@ -118,26 +118,35 @@ macro_rules! table {
             place: |cell| &mut cell.$place,
             meaning: $meaning,
         },)+)+];
+
+        /// Places in [`AXES`].
+        #[allow(non_camel_case_types)]
+        enum Place { $($($place,)+)+ }
+
+        impl Axis {
+            $($(
+                #[doc = concat!("The axis of [`Plan::", stringify!($list), "`].")]
+                pub const fn $place() -> &'static Self {
+                    &AXES[Place::$place as usize]
+                }
+            )+)+
+        }
     };
 }
 axes!(table);
 
-/// The axis of links.
-const LINKS: &str = "link";
-/// The axis of what senders do after an idle time.
-const IDLE: &str = "idle";
-/// The axis of worlds.
-pub(crate) const WORLDS: &str = "world";
-/// The axis of transports.
-pub(crate) const TRANSPORTS: &str = "transport";
 /// The axes whose values are compared only if no other axis has a choice: with several links and schemes, schemes are
 /// compared on each link.
-const COMPARED_ALONE: [&str; 4] = [IDLE, WORLDS, TRANSPORTS, LINKS];
+const COMPARED_ALONE: [&Axis; 4] = [Axis::idle(), Axis::world(), Axis::transport(), Axis::link()];
 /// The axes whose values are compared with their first one, those that matter most first.
-const COMPARED: [&str; 7] = ["scheme", "avoidance", "aqm", IDLE, WORLDS, TRANSPORTS, LINKS];
+const COMPARED: [&Axis; 7] =
+    [Axis::scheme(), Axis::avoidance(), Axis::aqm(), Axis::idle(), Axis::world(), Axis::transport(), Axis::link()];
 
-fn compared() -> impl Iterator<Item = &'static Axis> {
-    COMPARED.iter().filter_map(|name| AXES.iter().find(|axis| axis.name() == *name))
+/// There is one of each name.
+impl PartialEq for Axis {
+    fn eq(&self, other: &Self) -> bool {
+        self.name() == other.name()
+    }
 }
 
 impl Axis {
@@ -402,15 +411,15 @@ impl Plan {
 
     /// The axis whose values answers compare: the first of `COMPARED` with a choice.
     pub fn compared(&self) -> Option<&'static Axis> {
-        compared().find(|axis| axis.length(self) > 1)
+        COMPARED.into_iter().find(|axis| axis.length(self) > 1)
     }
 
     /// The baseline of a cell: the same cell with the first value of the first axis of `COMPARED` that it has not the
     /// first value of. Transports and links are compared only if no axis before them has a choice. `None` for a cell
     /// that is itself a baseline.
     pub fn baseline_of(&self, cell: &Cell) -> Option<Cell> {
-        let axis = compared().find(|axis| axis.place(*cell) > 0)?;
-        if COMPARED_ALONE.contains(&axis.name()) && self.compared()?.name() != axis.name() {
+        let axis = COMPARED.into_iter().find(|axis| axis.place(*cell) > 0)?;
+        if COMPARED_ALONE.contains(&axis) && self.compared()? != axis {
             return None;
         }
         let baseline = axis.at(*cell, 0);

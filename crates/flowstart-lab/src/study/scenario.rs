@@ -278,6 +278,15 @@ impl Scenario {
     /// As [`Scenario::plan`]; its schemes may also be the caller's `own`.
     pub fn plan_with(&self, directory: &Path, own: &[CustomStartup]) -> Result<Plan, InputError> {
         check_names(own)?;
+        for (field, text) in [("title", &self.title), ("question", &self.question), ("analysis", &self.analysis)] {
+            // They would reach terminals and pages.
+            if let Some(place) =
+                text.chars().position(|letter| letter.is_control() && !matches!(letter, '\n' | '\r' | '\t'))
+            {
+                let problem = format!("its character {} is a control character; allowed are lines of text", place + 1);
+                return Err(InputError::new(field, text.escape_debug().to_string(), problem));
+            }
+        }
         let transports = self.transports()?;
         if !(1..=MAX_REPS).contains(&self.reps) {
             return Err(InputError::new("reps", self.reps.to_string(), format!("allowed is 1 to {MAX_REPS}")));
@@ -417,10 +426,10 @@ impl Scenario {
     /// The sizes of transfers, or the applications that replace them.
     fn sizes(&self, payload: Bytes) -> Result<Vec<Written<Workload>>, InputError> {
         if !self.has_application() {
-            return each("size", &self.size, |text| Workload::parse_size("size", text));
+            return distinct("size", each("size", &self.size, |text| Workload::parse_size("size", text))?);
         }
         let read = |text: &str| Workload::parse_application("application", text, payload);
-        let sizes = each("application", &self.application, read)?;
+        let sizes = distinct("application", each("application", &self.application, read)?)?;
         match self.size.first() {
             Some(size) => Err(InputError::new("size", size, "an application has sizes of its own; leave it out")),
             None => Ok(sizes),
@@ -467,6 +476,16 @@ impl Scenario {
         let statements: Vec<String> = plan.transports.iter().enumerate().filter_map(differing).collect();
         (self.avoidance.is_empty() && !statements.is_empty()).then(|| statements.join("; "))
     }
+}
+
+/// Workloads that are the same in other words would count twice.
+fn distinct(field: &str, sizes: Vec<Written<Workload>>) -> Result<Vec<Written<Workload>>, InputError> {
+    for (place, size) in sizes.iter().enumerate() {
+        if let Some(earlier) = sizes[..place].iter().find(|earlier| earlier.value == size.value) {
+            return Err(InputError::new(field, &size.text, format!("given twice: `{}` is the same", earlier.text)));
+        }
+    }
+    Ok(sizes)
 }
 
 /// Reads every entry of a list, or the default of its key. Entries must differ in more than their spelling: two

@@ -95,7 +95,7 @@ pub(crate) fn overlay(report: &OverlayReport) -> Option<Chart> {
         legend.push(mark_item("segment dropped on the way, in its scheme's colour", NEUTRAL, "x"));
     }
     if used.iter().any(|panel| place_of_rate(panel)) {
-        legend.push(item("rate of the link", NEUTRAL, &[2, 3], 1.0));
+        legend.push(item("rate of the link, or its mean", NEUTRAL, &[2, 3], 1.0));
     }
     Some(Chart {
         id: "overlay".to_owned(),

@@ -5,7 +5,8 @@ use super::legend::scheme_legend;
 use super::style::{colours, shapes};
 use super::table::{Table, named};
 use crate::Cell;
-use crate::group::{distinct, shortened};
+use crate::group::distinct;
+use crate::names::shortened;
 use serde_json::json;
 
 /// Points from which on vector pictures are slow.

@@ -163,7 +163,7 @@ pub(crate) fn trace(report: &TraceReport) -> Option<Chart> {
     legend.extend(window_legend(!report.ssthresh.is_empty()));
     if !report.pacing_rate_mbit.is_empty() {
         legend.push(item("pacing rate", COLOURS[3], &[1, 0], 1.8));
-        legend.push(item("rate of the link", NEUTRAL, &[2, 3], 1.0));
+        legend.push(item("rate of the link, or its mean", NEUTRAL, &[2, 3], 1.0));
     }
     legend.extend(queue_legend(others));
     if report.events.iter().any(|e| e.time_ms.is_finite()) {

@@ -169,7 +169,7 @@ pub(crate) fn run_legend(others: bool, extent: Extent) -> Vec<LegendItem> {
     if extent.long() {
         legend.push(item("thick: mean of the last second, thin: of the last RTT", NEUTRAL, &[1, 0], 1.0));
     }
-    legend.push(item("rate of the link", NEUTRAL, &[2, 3], 1.0));
+    legend.push(item("rate of the link, or its mean", NEUTRAL, &[2, 3], 1.0));
     if extent.from < 0.0 {
         legend.push(mark_item("start of the measured flow", NEUTRAL, "upright"));
     }

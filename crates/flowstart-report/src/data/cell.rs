@@ -69,6 +69,8 @@ pub struct Cell {
     pub equal_share: Option<f64>,
     /// Goodput that the other flows lost because the measured flow came, in Mbit. `None` without other flows.
     pub goodput_lost_mbit: Estimate,
+    /// Packets that the other flows lost because the measured flow came. `None` without other flows.
+    pub others_dropped: Estimate,
     /// Time that the others' transfers took longer because the measured flows came. `None` where they have no end.
     /// [`Cell::goodput_lost_mbit`] then says what they lost.
     pub extra_fct_ms: Estimate,

@@ -1,7 +1,7 @@
 //! The same question was answered twice: before and after something changed.
 
 use super::{Cell, Estimate, Kind, Verdict};
-use crate::digits::digits_beside_one;
+use crate::digits::digits_apart;
 use serde::{Deserialize, Serialize};
 
 /// Everything the page of a change shows.
@@ -79,7 +79,7 @@ impl Change {
         let ends = self.fct_ratio.ci95;
         if ratio >= 1.0 {
             let all: Vec<f64> = std::iter::once(ratio).chain(ends.into_iter().flatten()).collect();
-            let digits = digits_beside_one(&all, 2);
+            let digits = digits_apart(&all, 2);
             let interval = ends.map_or(String::new(), |[low, high]| format!(" ({low:.digits$} to {high:.digits$})"));
             let is_waste = self.verdict.is_some_and(|verdict| verdict.kind == Kind::FasterByWaste);
             let waste = if is_waste { ", but by waste" } else { "" };

@@ -72,7 +72,7 @@ impl Pair {
     }
 
     /// Whether the intervals of both means overlap. Repetitions have the same seeds for all pairs, so this says rather
-    /// too often that two are alike.
+    /// too often that two are alike, except from fewer than five repetitions, whose intervals are too narrow.
     pub fn is_like(&self, other: &Self) -> bool {
         let overlap =
             |a: Option<[f64; 2]>, b: Option<[f64; 2]>| a.zip(b).is_some_and(|(a, b)| a[0] <= b[1] && b[0] <= a[1]);

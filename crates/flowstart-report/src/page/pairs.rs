@@ -77,5 +77,5 @@ fn like(pair: &Pair, unbeaten: &[Pair]) -> String {
     let mut words: Vec<String> = numbered.map(|(_, place): (_, u32)| place.to_string()).collect();
     let beaten = pair.indistinguishable.iter().filter(|name| !unbeaten.iter().any(|other| other.name() == **name));
     words.extend(beaten.cloned());
-    if words.is_empty() { "none".to_owned() } else { words.join(", ") }
+    if words.is_empty() { "no other".to_owned() } else { words.join(", ") }
 }

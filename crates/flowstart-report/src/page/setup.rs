@@ -1,7 +1,8 @@
 //! The set-up drawing shows what stands between sender and receiver. The table of links is below it.
 
 use crate::baseline::{compared, differing};
-use crate::group::{Axis, Names, distinct, shortened};
+use crate::group::{Axis, Names, distinct};
+use crate::names::shortened;
 use crate::number::{UNDEFINED, finite};
 use crate::{Cell, Link};
 use serde::Serialize;

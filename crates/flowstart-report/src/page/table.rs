@@ -32,6 +32,7 @@ pub(super) struct Table {
     /// Whether there is another scheme than the baseline.
     has_comparison: bool,
     has_harm: bool,
+    has_others_dropped: bool,
     has_late: bool,
     /// Whether anything was lost, or dropped more than by the baseline.
     has_lost: bool,
@@ -70,6 +71,7 @@ struct TableRow {
     inflation: Number,
     share: Number,
     harm: Number,
+    others_dropped: Number,
     late: Number,
     replay: String,
 }
@@ -121,6 +123,7 @@ pub(super) fn table(report: &Report, names: &Names) -> Table {
         has_others: cells.iter().any(|c| finite(c.share.mean).or(finite(c.goodput_lost_mbit.mean)).is_some()),
         has_comparison: cells.iter().any(|c| finite(c.speedup.mean).is_some()),
         has_harm: cells.iter().any(|c| finite(c.goodput_lost_mbit.mean).is_some()) || !has_late,
+        has_others_dropped: some(|cell| finite(cell.others_dropped.mean)),
         has_late,
         has_runs: some(|cell| finite(cell.fct_ms.mean)),
         times: times(cells),
@@ -177,6 +180,7 @@ fn table_row(cell: &Cell, over: Option<String>, directory: &str) -> TableRow {
         inflation: Number::new(Format::Percent, cell.inflation),
         share: Number::new(Format::Fraction, cell.share),
         harm: Number::new(Format::Plain, cell.goodput_lost_mbit),
+        others_dropped: Number::new(Format::Plain, cell.others_dropped),
         late: Number::new(Format::Plain, cell.extra_fct_ms),
         replay: cell.replay_rep.map_or_else(String::new, |rep| replay(&cell.id, rep, directory)),
     }

@@ -8,6 +8,7 @@ use clap::Args;
 use flowstart_core::spec::names;
 use flowstart_lab::experiment::{MOST_JOBS, run_count};
 use flowstart_lab::perform::{self, Folder, Performed, Precision, Progress, Provenance, Sink};
+use flowstart_lab::report::agreements;
 use flowstart_lab::results::flows::Row;
 use flowstart_lab::results::folder::ExperimentError;
 use flowstart_lab::results::journal;
@@ -321,7 +322,11 @@ fn show(
         let text = serde_json::to_string_pretty(summary).map_err(|error| Failure::Other(error.to_string()))?;
         return output::print(&format!("{text}\n"));
     }
-    let answer = [&summary.answer].into_iter().chain(&summary.answer_notes);
+    // Whether the answer depends on how it was measured belongs to it; the rest is for who reads on.
+    let agreements = agreements(&study.plan, summary);
+    let (first, notes): (Vec<&String>, Vec<&String>) =
+        summary.answer_notes.iter().partition(|note| agreements.contains(note));
+    let answer = std::iter::once(&summary.answer).chain(first);
     let mut text: String = answer.map(|line| output::wrapped(line)).collect();
     text += "\n";
     match published {
@@ -335,6 +340,10 @@ fn show(
             text += &format!("\n{}\n", output::checks(&table.checks));
         }
         None => text += &output::cells(&study.plan, summary),
+    }
+    if !notes.is_empty() {
+        text += "\n";
+        text.extend(notes.into_iter().map(|note| output::item(note)));
     }
     if let Some(report) = report {
         text += &format!("\nReport: {}\n", report.display());

@@ -158,7 +158,7 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
     }
     let _occupied = arguments.out.as_ref().map(|folder| folder::prepare_folder(folder, false)).transpose()?;
     if let Some(file) = &arguments.pcap
-        && file.exists()
+        && file.symlink_metadata().is_ok()
     {
         return Err(Failure::Input(format!("--pcap {}: exists already, and nothing is overwritten", file.display())));
     }

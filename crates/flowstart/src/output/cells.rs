@@ -7,11 +7,11 @@ use flowstart_lab::results::felt::felt;
 use flowstart_lab::results::harm::HarmIn;
 use flowstart_lab::results::summary::Summary;
 use flowstart_lab::spec::application::Felt;
-use flowstart_lab::spec::link::Link;
+use flowstart_lab::spec::link::{ACCESS_RATE, Link};
 use flowstart_lab::study::plan::{AXES, Axis, Cell, Plan};
-use flowstart_report::Verdict;
+use flowstart_report::{Verdict, own_keys};
 
-use super::{number, ratio};
+use super::{filled, number, ratio};
 
 /// Most cells in the table.
 const MOST_CELLS: usize = 60;
@@ -22,10 +22,13 @@ const NARROW: usize = 80;
 /// Longest text of a value whose keys are all shown.
 const LONGEST: usize = 24;
 /// The least room for names. Longer names have a line of their own.
-const NAMES: usize = 12;
+const NAMES: usize = 14;
 
 /// The axes whose value a reader has to know, even if it is the default.
-const ALWAYS: [&str; 2] = ["transport", "aqm"];
+const ALWAYS: [&Axis; 2] = [Axis::transport(), Axis::aqm()];
+
+/// The title of what the others deliver less.
+const OTHERS_LOSE: &str = "others\n- Mbit";
 
 /// A column of names, numbers or marks.
 struct Column {
@@ -75,9 +78,15 @@ fn cells_within(plan: &Plan, summary: &Summary, width: usize) -> String {
     while width_of_all(&names).min(NAMES) + GAP + width_of_all(&metrics) > width && metrics.len() > least {
         left_out.extend(metrics.pop().map(|column| column.title.replace('\n', " ")));
     }
-    let wrapped = |line: &str| filled(line, width) + "\n";
+    let wrapped = |line: &str| filled(line, width, "") + "\n";
     let mut text = wrapped(&format!("everywhere: {}", everywhere(plan, &all, summary.reps))) + "\n";
     text += &drawn(&above, &names, &metrics, shown.len(), width);
+    if metrics.iter().any(|column| column.title == OTHERS_LOSE) {
+        text += &wrapped(
+            "others - Mbit: what others deliver less than without the measured flow; on a full link they give up its \
+             size at least",
+        );
+    }
     let mut notes = Vec::new();
     if all.len() > shown.len() {
         notes.push(format!("{} more cells are not shown", all.len() - shown.len()));
@@ -121,11 +130,11 @@ fn drawn(above: &[Column], names: &[Column], metrics: &[Column], rows: usize, wi
     for row in 0..rows {
         if !above.is_empty() && (row == 0 || heading(row) != heading(row - 1)) {
             let space = if row == 0 { "" } else { "\n" };
-            text += &format!("{space}{}\n", filled(&heading(row), width));
+            text += &format!("{space}{}\n", filled(&heading(row), width, ""));
         }
         let mut texts: Vec<&str> = columns().map(|column| column.texts[row].as_str()).collect();
         if width_of(texts[0]) > widths[0] {
-            text += &(filled(texts[0], width) + "\n");
+            text += &(filled(texts[0], width, "") + "\n");
             texts[0] = "";
         }
         text += &line(&texts);
@@ -135,7 +144,7 @@ fn drawn(above: &[Column], names: &[Column], metrics: &[Column], rows: usize, wi
 
 /// Whether an axis is a part of the flows' traffic, which has one column.
 fn is_traffic(axis: &Axis) -> bool {
-    axis.is_carried && axis.name() != "size"
+    axis.is_carried && axis != Axis::size()
 }
 
 /// The axes that have a column where cells differ, in the order of the cells: the first varies slowest.
@@ -144,7 +153,7 @@ fn in_order() -> impl Iterator<Item = &'static Axis> {
 }
 
 fn title(plan: &Plan, axis: &Axis) -> String {
-    let has_applications = axis.name() == "size" && plan.sizes.iter().any(|size| size.value.objects().is_some());
+    let has_applications = axis == Axis::size() && plan.sizes.iter().any(|size| size.value.objects().is_some());
     if has_applications { "application".to_owned() } else { axis.name().to_owned() }
 }
 
@@ -154,36 +163,25 @@ fn value(plan: &Plan, axis: &Axis, cell: &Cell) -> String {
 
 /// Whether the cells differ on an axis.
 fn is_varied(plan: &Plan, axis: &Axis) -> bool {
-    axis.length(plan) > 1
-        || (axis.name() == "size" && AXES.iter().any(|axis| is_traffic(axis) && axis.length(plan) > 1))
+    axis.length(plan) > 1 || (axis == Axis::size() && AXES.iter().any(|axis| is_traffic(axis) && axis.length(plan) > 1))
 }
 
-/// Short names of an axis's values, and the keys that they leave out. Of specs such as `rate=20mbit,rtt=30ms` only the
-/// keys remain that differ, where one of them is long.
+/// Short names of an axis's values, and the keys that they leave out, where all are specifications and one is long.
 fn short_names(full: &[&str]) -> Option<(Vec<String>, String)> {
-    let parts = |text: &str| text.split(',').map(str::to_owned).collect::<Vec<_>>();
-    let are_specs = full.len() > 1 && full.iter().all(|text| text.contains('='));
-    if !are_specs || full.iter().all(|text| text.chars().count() <= LONGEST) {
+    let are_specifications = full.len() > 1 && full.iter().all(|text| text.contains('='));
+    if !are_specifications || full.iter().all(|text| text.chars().count() <= LONGEST) {
         return None;
     }
-    let is_common = |part: &String| full.iter().all(|text| parts(text).contains(part));
-    let own = |text: &&str| parts(text).into_iter().filter(|part| !is_common(part)).collect::<Vec<_>>().join(",");
-    let names: Vec<String> = full.iter().map(own).collect();
-    let common: Vec<String> = parts(full[0]).into_iter().filter(is_common).collect();
+    let (names, shared) = own_keys(full);
     let distinct = names.iter().enumerate().all(|(place, name)| !name.is_empty() && !names[..place].contains(name));
-    (distinct && !common.is_empty()).then(|| (names, common.join(",")))
-}
-
-/// Lines of at most this width. Names such as `model-quic` are not broken at their hyphens.
-fn filled(text: &str, width: usize) -> String {
-    textwrap::fill(text, textwrap::Options::new(width).word_splitter(textwrap::WordSplitter::NoHyphenation))
+    (distinct && !shared.is_empty()).then_some((names, shared))
 }
 
 /// The columns of the axes with a choice; the scheme's if there is none.
 fn axes(plan: &Plan, shown: &[(Cell, &CellSummary)]) -> Vec<Column> {
     let mut axes: Vec<_> = in_order().filter(|axis| is_varied(plan, axis)).collect();
     if axes.is_empty() {
-        axes.extend(AXES.iter().find(|axis| axis.name() == "scheme"));
+        axes.push(Axis::scheme());
     }
     let column = |axis: &Axis| {
         let short = short_names(&axis.texts(plan)).filter(|_| !axis.is_carried);
@@ -202,7 +200,7 @@ fn everywhere(plan: &Plan, all: &[(Cell, &CellSummary)], reps: u32) -> String {
     if let Some((first, _)) = all.first() {
         for axis in in_order().filter(|axis| !is_varied(plan, axis)) {
             let is_default = axis.texts(plan) == axis.keys[0].default.as_slice();
-            if !is_default || ALWAYS.contains(&axis.name()) {
+            if !is_default || ALWAYS.contains(&axis) {
                 let value = value(plan, axis, first);
                 parts.extend((!value.is_empty()).then(|| format!("{} {value}", title(plan, axis))));
             }
@@ -214,6 +212,7 @@ fn everywhere(plan: &Plan, all: &[(Cell, &CellSummary)], reps: u32) -> String {
     }
     parts.extend(avoidance(plan));
     parts.extend(buffer(plan));
+    parts.extend(access_rate(plan));
     parts.extend(noise(plan));
     parts.push(if reps == 1 { "1 repetition".to_owned() } else { format!("{reps} repetitions") });
     parts.join(", ")
@@ -243,6 +242,14 @@ fn noise(plan: &Plan) -> Option<String> {
     let jitter = plan.links.first()?.access_jitter?;
     let is_same = plan.links.iter().all(|link| link.access_jitter == Some(jitter));
     is_same.then(|| format!("host noise up to {}", jitter.amplitude))
+}
+
+/// The rate of the hosts' own links where names do not say it and it is the same. It paces a sender.
+fn access_rate(plan: &Plan) -> Option<String> {
+    let says = |link: &Link| link.text.contains("access_rate=");
+    let first = plan.links.first()?.access_rate;
+    let is_same = plan.links.iter().all(|link| !says(link) && link.access_rate == first);
+    (is_same && first != ACCESS_RATE).then(|| format!("hosts' links {first}"))
 }
 
 /// The columns of numbers, those that matter most first.
@@ -285,7 +292,7 @@ fn metrics(plan: &Plan, shown: &[(Cell, &CellSummary)]) -> Vec<Column> {
                 HarmIn::Time => column("others\n+ ms", true, &|cell, row| number(in_table(cell, row), 1)),
                 HarmIn::Score => column("worst s\nMOS", true, &|cell, row| number(in_table(cell, row), 2)),
                 HarmIn::Frames => column("frames not\nshown %", true, &|cell, row| in_percent(in_table(cell, row))),
-                HarmIn::Goodput => column("others\n- Mbit", true, &|cell, row| number(in_table(cell, row), 1)),
+                HarmIn::Goodput => column(OTHERS_LOSE, true, &|cell, row| number(in_table(cell, row), 1)),
             });
         }
     }

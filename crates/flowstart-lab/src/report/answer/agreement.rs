@@ -7,10 +7,10 @@ use flowstart_report::Kind;
 use super::words::{listed, longer, ratio};
 use crate::results::cell_summary::Comparison;
 use crate::results::summary::Summary;
-use crate::study::plan::{AXES, Axis, Cell, Plan, TRANSPORTS, WORLDS};
+use crate::study::plan::{AXES, Axis, Cell, Plan};
 
 /// The axes of ways to measure.
-const WAYS: [&str; 2] = [WORLDS, TRANSPORTS];
+const WAYS: [&Axis; 2] = [Axis::world(), Axis::transport()];
 
 /// What a comparison shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -79,7 +79,7 @@ impl Contrast<'_> {
     /// Where it is: its values on all other axes with a choice.
     fn place(&self, plan: &Plan, way: &Axis, compared: &Axis) -> String {
         let cell = self.0[0].cell;
-        let others = AXES.iter().filter(|axis| ![way.name(), compared.name()].contains(&axis.name()));
+        let others = AXES.iter().filter(|axis| ![way, compared].contains(axis));
         let varied = others.filter(|axis| axis.length(plan) > 1);
         varied.filter_map(|axis| axis.value(plan, &cell)).collect::<Vec<_>>().join(", ")
     }
@@ -100,10 +100,9 @@ fn contrasts<'a>(plan: &'a Plan, summary: &Summary, axis: &Axis, compared: &Axis
 
 /// Whether comparisons have the same sign in all worlds, and whether they have on all transports. Nothing is said of
 /// what there is only one of, and nothing where nothing else is compared.
-pub(in crate::report) fn agreements(plan: &Plan, summary: &Summary) -> Vec<String> {
-    let Some(compared) = plan.compared().filter(|axis| !WAYS.contains(&axis.name())) else { return Vec::new() };
-    let several = |name| AXES.iter().find(|axis| axis.name() == name && axis.length(plan) > 1);
-    let ways = WAYS.into_iter().filter_map(several);
+pub fn agreements(plan: &Plan, summary: &Summary) -> Vec<String> {
+    let Some(compared) = plan.compared().filter(|axis| !WAYS.contains(axis)) else { return Vec::new() };
+    let ways = WAYS.into_iter().filter(|axis| axis.length(plan) > 1);
     ways.filter_map(|way| agreement(plan, summary, way, compared)).collect()
 }
 

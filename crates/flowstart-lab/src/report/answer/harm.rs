@@ -2,11 +2,11 @@
 
 use flowstart_statistics::median;
 
-use super::words::{MOST_NAMED, NOBODY, is_of_others, listed, listed_by_value, middle_of, percent};
+use super::words::{MOST_NAMED, NOBODY, is_of_others, listed, listed_by_value, middle_of, percent, plural};
 use crate::results::cell_summary::CellSummary;
 use crate::results::harm::HarmIn;
 use crate::results::summary::Summary;
-use crate::study::plan::{AXES, Axis, Cell, Plan};
+use crate::study::plan::{Axis, Cell, Plan};
 
 /// Harm to others beside a value of an axis and beside the first one: in the median over settings, and at worst where
 /// people feel it. What flows lose in bytes and time depends on the size first, so their worst setting says little, and
@@ -16,9 +16,6 @@ pub(super) struct Harm {
     parts: Vec<Part>,
     /// Whether the parts are competitors.
     by_competitor: bool,
-    /// Packets that others lost, in the median: on a full link nobody can take less from them than what he carries, so
-    /// only this tells how hard he was on them.
-    dropped: Option<[f64; 2]>,
 }
 
 /// Harm with a size or to a competitor, or with and to all of them.
@@ -29,6 +26,9 @@ struct Part {
     /// The median of each side.
     middle: [f64; 2],
     worst: [f64; 2],
+    /// Packets that others lost, in the median: on a full link nobody can take less from them than what he carries, so
+    /// only this tells how hard he was on them.
+    dropped: Option<[f64; 2]>,
     /// Settings that the medians are taken over.
     count: usize,
 }
@@ -54,23 +54,29 @@ impl Harm {
                 Some((axis, place)) if is_of_others(axis) => HarmIn::of_one(plan.competitors[place].first()),
                 _ => measure,
             };
-            let own = cells.iter().filter(|(cell, _)| of.is_none_or(|(axis, place)| axis.place(*cell) == place));
-            let harm = own.filter_map(|(_, [own, base])| measure.mean(own).zip(measure.mean(base)));
+            let own = || cells.iter().filter(|(cell, _)| of.is_none_or(|(axis, place)| axis.place(*cell) == place));
+            let dropped = |side: usize| {
+                let packets = |cells: &[&CellSummary; 2]| cells[side].others.as_ref()?.dropped_packets.mean;
+                median(&own().filter_map(|(_, cells)| packets(cells)).collect::<Vec<_>>())
+            };
+            let dropped = dropped(0).zip(dropped(1)).map(|(own, base)| [own, base]);
+            let harm = own().filter_map(|(_, [own, base])| measure.mean(own).zip(measure.mean(base)));
             let (own, base): (Vec<f64>, Vec<f64>) = harm.unzip();
             Some(Part {
                 name: of.map_or(String::new(), |(axis, place)| axis.texts(plan)[place].to_owned()),
                 measure,
                 middle: [median(&own)?, median(&base)?],
                 worst: [measure.worst(&own)?, measure.worst(&base)?],
+                dropped: dropped.filter(|_| measure == HarmIn::Goodput),
                 count: own.len(),
             })
         };
         let bytes = || cells.iter().map(|(_, [own, _])| own.size_bytes);
         let differ = bytes().max()? >= bytes().min()?.saturating_mul(MUCH_LARGER);
         // Competitors have nothing in common that a median would be of.
-        let competitors = AXES.iter().find(|axis| is_of_others(axis))?;
+        let competitors = Axis::competitor();
         let others = competitors.texts(plan).into_iter().filter(|text| *text != NOBODY).count();
-        let sizes = AXES.iter().find(|axis| axis.name() == "size")?;
+        let sizes = Axis::size();
         let told = match (others > 1, differ && plan.sizes.len() <= MOST_NAMED) {
             _ if measure.is_felt() => None,
             (true, _) => Some(competitors),
@@ -82,18 +88,7 @@ impl Harm {
             Some(axis) => (0..axis.length(plan)).filter_map(|place| part(Some((axis, place)))).collect(),
             None => part(None).into_iter().collect(),
         };
-        let dropped = |side: usize| {
-            let packets = |cells: &[&CellSummary; 2]| cells[side].others.as_ref()?.dropped_packets.mean;
-            median(&cells.iter().filter_map(|(_, cells)| packets(cells)).collect::<Vec<_>>())
-        };
-        let is_alone = measure == HarmIn::Goodput && others == 1;
-        let dropped = is_alone.then(|| dropped(0).zip(dropped(1))).flatten();
-        (!parts.is_empty()).then_some(Self {
-            measure,
-            parts,
-            by_competitor,
-            dropped: dropped.map(|(own, base)| [own, base]),
-        })
+        (!parts.is_empty()).then_some(Self { measure, parts, by_competitor })
     }
 
     /// The clause behind an answer about `it`.
@@ -117,12 +112,20 @@ impl Harm {
 
     /// The packets that others lost, where they lost more or fewer than beside the first value.
     fn lost(&self, it: &str, baseline: &str) -> String {
-        match self.dropped.map(|sides| sides.map(packets)) {
-            Some([own, base]) if own != base => {
-                format!("; because of {it} they lose {own} packets, because of {baseline} {base}")
-            }
-            _ => String::new(),
+        let in_part = |part: &Part| {
+            let [own, base] = part.dropped?.map(packets);
+            let name = match &*part.name {
+                "" => String::new(),
+                other if self.by_competitor => format!(" ({other})"),
+                size => format!(" with {size}"),
+            };
+            (own != base).then(|| format!("{own} and {base}{name}"))
+        };
+        let lost: Vec<String> = self.parts.iter().filter_map(in_part).collect();
+        if lost.is_empty() {
+            return String::new();
         }
+        format!("; packets that they lose because of {it} and because of {baseline}: {}", listed(&lost))
     }
 
     /// What flows without people lose, where they lose anything and more than beside the first value.
@@ -215,7 +218,7 @@ fn at_worst<'a>(
 /// The clause about the value that is best for the people beside the measured flows: of the AQMs, if there are several,
 /// because a queue protects people whatever schemes do.
 pub(super) fn best_for_people(plan: &Plan, summary: &Summary, compared: &'static Axis) -> Option<String> {
-    let axis = AXES.iter().find(|axis| axis.name() == "aqm" && axis.length(plan) > 1).unwrap_or(compared);
+    let axis = Some(Axis::aqm()).filter(|axis| axis.length(plan) > 1).unwrap_or(compared);
     let texts = axis.texts(plan);
     let clauses = HarmIn::of_people(plan).into_iter().filter_map(|measure| {
         let met = (0..texts.len()).map(|place| at_worst(plan, summary, measure, axis, place));
@@ -239,7 +242,7 @@ pub(super) fn best_for_people(plan: &Plan, summary: &Summary, compared: &'static
             move |place: usize| in_words(measure, values[place]) == in_words(measure, value)
         };
         if in_words(measure, best) == in_words(measure, worst) {
-            return Some(format!("for the {who} all {} are alike, with {}", axis.plural, met(best)));
+            return Some(format!("for the {who} all {} are alike, with {}", plural(plan, axis), met(best)));
         }
         let ((several, best_names), (_, worst_names)) = (named(&is_like(best)), named(&is_like(worst)));
         let end = in_words(measure, worst);
@@ -248,7 +251,7 @@ pub(super) fn best_for_people(plan: &Plan, summary: &Summary, compared: &'static
         let overlaps = |place: usize| reach(place)[0] <= of_best[1] && of_best[0] <= reach(place)[1];
         if (0..texts.len()).all(overlaps) {
             let from = format!("{} with {best_names} to {end} with {worst_names}", met(best));
-            return Some(format!("for the {who} no two {} can be told apart, from {from}", axis.plural));
+            return Some(format!("for the {who} no two {} can be told apart, from {from}", plural(plan, axis)));
         }
         let are = if several { "are" } else { "is" };
         let unsure = match named(&|place| overlaps(place) && !is_like(best)(place)) {

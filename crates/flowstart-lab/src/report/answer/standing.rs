@@ -6,14 +6,16 @@ use flowstart_statistics::median;
 
 use super::harm::Harm;
 use super::words::{
-    MOST_NAMED, against, at, beside_one, listed, longer, middle_of, percent, percent_range, ratio, settings,
+    MOST_NAMED, against, at, beside_one, listed, longer, middle_of, percent, percent_range, plural, ratio, settings,
 };
-use super::{carried, verbs};
+use super::{EQUAL, carried, verbs};
 use crate::results::cell_summary::{CellSummary, Comparison};
 use crate::results::row::NO_EXIT;
 use crate::results::summary::Summary;
 use crate::study::plan::{AXES, Axis, Cell, Plan};
 
+/// Behind a ratio of times.
+pub(super) const AS_FAST: &str = "times as fast";
 /// What comparisons show most of which are unclear.
 const UNCLEAR: &str = "no clear difference";
 /// What comparisons show in all of which every packet is the same.
@@ -133,9 +135,15 @@ impl<'a> Standing<'a> {
     pub(super) fn gain(&self) -> String {
         let by_waste = match self.signs() {
             [.., 0] => String::new(),
-            [.., wasteful] => format!(", by waste in {wasteful} of {}", self.cells.len()),
+            [.., wasteful] => format!(", {wasteful} of {} by waste", self.cells.len()),
         };
-        format!("{} times as fast{by_waste}", ratio([self.middle; 2]))
+        format!("{} {AS_FAST}{by_waste}", ratio([self.middle; 2]))
+    }
+
+    /// Whether it cannot be told from a faster value: by their intervals, if both have one, or else by 1 %.
+    pub(super) fn is_as_good_as(&self, faster: &Self) -> bool {
+        let apart = self.interval().zip(faster.interval()).is_none_or(|([_, high], [low, _])| high < low);
+        !apart || self.middle * EQUAL >= faster.middle
     }
 
     /// The extra bytes that it sends in the median.
@@ -202,13 +210,13 @@ impl<'a> Standing<'a> {
     /// What some comparisons show and others do not, for each value of the axis that tells them apart best.
     fn parts(&self, plan: &Plan) -> Option<String> {
         let Self { name, baseline, .. } = self;
-        let others = AXES.iter().filter(|axis| axis.name() != self.axis.name() && axis.length(plan) > 1);
+        let others = AXES.iter().filter(|axis| *axis != self.axis && axis.length(plan) > 1);
         let named = others.filter(|axis| axis.length(plan) <= MOST_NAMED);
         let told = named.filter_map(|axis| Some((axis, self.told_apart(plan, axis)?)));
         // Of those that tell equally well the first.
         let told = told.reduce(|best, other| if other.1.1 > best.1.1 { other } else { best });
         let (axis, (parts, _)) = told?;
-        Some(format!("{name} differs between {} from {baseline}: {}", axis.plural, listed(&parts)))
+        Some(format!("{name} differs between {} from {baseline}: {}", plural(plan, axis), listed(&parts)))
     }
 
     /// How many comparisons show a gain, and how many a loss.
@@ -348,7 +356,7 @@ impl<'a> Standing<'a> {
         let Self { name, baseline, .. } = self;
         let [verb, infinitive] = verbs(plan);
         let place = match self.cells[..] {
-            [(_, cell, _)] if self.axis.name() == "link" => format!(" {}", carried(cell)),
+            [(_, cell, _)] if self.axis == Axis::link() => format!(" {}", carried(cell)),
             [(_, cell, _)] => format!(" {} on {}", carried(cell), cell.link),
             _ => String::new(),
         };
@@ -397,7 +405,7 @@ impl<'a> Standing<'a> {
         } else {
             ""
         };
-        format!("every repetition is the same as with {}{startup}", self.baseline)
+        format!("in every repetition all times and losses are the same as with {}{startup}", self.baseline)
     }
 
     /// How many bytes more or less are sent, and at most, if that is much more than in the median.
@@ -410,9 +418,9 @@ impl<'a> Standing<'a> {
         };
         match most {
             _ if most <= bytes + MUCH_MORE => said,
-            few if few.abs() < FEW_BYTES => format!("{said}, at most as many"),
-            more if more > 0.0 => format!("{said}, at most {} more", percent(more)),
-            fewer => format!("{said}, at least {} fewer", percent(-fewer)),
+            few if few.abs() < FEW_BYTES => format!("{said} (at most as many)"),
+            more if more > 0.0 => format!("{said} (at most {} more)", percent(more)),
+            fewer => format!("{said} (at least {} fewer)", percent(-fewer)),
         }
     }
 

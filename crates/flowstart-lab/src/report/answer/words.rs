@@ -1,6 +1,6 @@
 //! Numbers and lists in words.
 
-use flowstart_report::digits_beside_one;
+use flowstart_report::digits_apart;
 
 use crate::study::plan::{AXES, Axis, Plan};
 
@@ -45,23 +45,23 @@ pub(super) fn against(speedup: f64, interval: Option<[f64; 2]>, baseline: &str) 
     format!("{middle:.digits$} % longer than {baseline}{interval}")
 }
 
-/// A range of ratios, with as many digits as the smaller one needs, and as an end needs that is almost 1; one number if
-/// both are the same.
+/// A range of ratios, with as many digits as the smaller one needs, and as tell an end from 1 and the ends from each
+/// other; one number if both are the same.
 pub(super) fn ratio([low, high]: [f64; 2]) -> String {
     let digits = match low.min(high) {
         small if small < 2.0 => 2,
         small if small < 20.0 => 1,
         _ => 0,
     };
-    let digits = digits_beside_one(&[low, high], digits);
+    let digits = digits_apart(&[low, high], digits);
     let [low, high] = [low, high].map(|ratio| format!("{ratio:.digits$}"));
     if low == high { low } else { format!("{low} to {high}") }
 }
 
-/// A ratio and its interval behind it, with as many digits as one of them needs that is almost 1.
+/// A ratio and its interval behind it, with as many digits as tell them from 1 and the ends from each other.
 pub(super) fn beside_one(middle: f64, interval: Option<[f64; 2]>) -> [String; 2] {
     let all: Vec<f64> = std::iter::once(middle).chain(interval.into_iter().flatten()).collect();
-    let digits = digits_beside_one(&all, 2);
+    let digits = digits_apart(&all, 2);
     let interval = interval.map_or(String::new(), |[low, high]| format!(" ({low:.digits$} to {high:.digits$})"));
     [format!("{middle:.digits$}"), interval]
 }
@@ -110,9 +110,15 @@ pub(super) fn listed_by_value(plan: &Plan, axis: &Axis, of: impl Fn(usize) -> Op
     Some((0..texts.len()).map(part).collect::<Option<Vec<String>>>()?.join("; "))
 }
 
+/// The word for several values of an axis.
+pub(super) fn plural(plan: &Plan, axis: &Axis) -> &'static str {
+    let has_applications = || plan.sizes.iter().any(|size| size.value.objects().is_some());
+    if axis == Axis::size() && has_applications() { "applications" } else { axis.plural }
+}
+
 /// The range of the comparisons of an axis: `4 links and 3 sizes, alone and beside cubic`.
 pub(super) fn settings(plan: &Plan, compared: &Axis) -> String {
-    let varied = || AXES.iter().filter(|axis| axis.name() != compared.name() && axis.length(plan) > 1);
+    let varied = || AXES.iter().filter(|axis| *axis != compared && axis.length(plan) > 1);
     let alone = varied().find(|axis| is_of_others(axis) && axis.texts(plan).contains(&NOBODY)).map(|axis| {
         let others: Vec<String> =
             axis.texts(plan).into_iter().filter(|text| *text != NOBODY).map(str::to_owned).collect();
@@ -122,7 +128,7 @@ pub(super) fn settings(plan: &Plan, compared: &Axis) -> String {
         }
     });
     let named = varied().filter(|axis| !(is_of_others(axis) && alone.is_some()));
-    let named: Vec<String> = named.map(|axis| format!("{} {}", axis.length(plan), axis.plural)).collect();
+    let named: Vec<String> = named.map(|axis| format!("{} {}", axis.length(plan), plural(plan, axis))).collect();
     match (named.is_empty(), alone) {
         (true, None) => "all settings".to_owned(),
         (true, Some(alone)) => format!("runs {alone}"),
@@ -136,14 +142,15 @@ pub(super) const NOBODY: &str = "none";
 
 /// Whether the values of an axis are the other users of the link.
 pub(super) fn is_of_others(axis: &Axis) -> bool {
-    axis.name() == "competitor"
+    axis == Axis::competitor()
 }
 
-/// Where a comparison is, on an axis: `with 70KB`, `beside cubic` or `alone`.
+/// Where a comparison is, on an axis: `with 70KB`, `beside cubic`, `alone` or `without move`.
 pub(super) fn at(axis: &Axis, text: &str) -> String {
     match (is_of_others(axis), text) {
         (true, NOBODY) => "alone".to_owned(),
         (true, others) => format!("beside {others}"),
+        (false, NOBODY) => format!("without {}", axis.name()),
         (false, text) => format!("with {text}"),
     }
 }

@@ -247,6 +247,19 @@ impl Link {
         self.hint_grid.map_or(Some(hint), |grid| grid.quantize(hint))
     }
 
+    /// What is under way and in the buffer when the buffer begins to overflow; `None` if it never does.
+    pub fn holds(&self) -> Option<Bytes> {
+        const PACKET: u64 = 1500;
+        let waiting = match self.buffer {
+            Buffer::Unlimited => return None,
+            Buffer::Packets(packets) => Bytes::new(packets.saturating_mul(PACKET)),
+            Buffer::Bytes(bytes) => bytes,
+            Buffer::Time(time) => self.rate.amount_in(time),
+            Buffer::Bdp(factor) => Bytes::new((self.bdp().get() as f64 * factor) as u64),
+        };
+        Some(Bytes::new(self.bdp().get().saturating_add(waiting.get())))
+    }
+
     /// A buffer's limit on a link of this rate.
     fn limit(&self, buffer: Buffer, rate: Rate) -> QueueLimit {
         let bytes = |bytes| QueueLimit { bytes: Some(bytes), counts_in_service: self.counts_in_service, packets: None };

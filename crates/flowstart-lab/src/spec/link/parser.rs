@@ -85,7 +85,9 @@ fn read(spec: &mut Spec<'_>, noise: bool, directory: &Path) -> Result<Link, Inpu
     let rate = spec.within("rate", RATES)?;
     let trace = recording::read(spec, "trace", directory)?;
     if rate.is_some() && trace.is_some() {
-        return Err(spec.refused("rate: a link has a rate or a trace, not both"));
+        return Err(spec.refused(
+            "rate: a link has a rate or a trace, not both; beside a preset, which has a rate, write its other keys",
+        ));
     }
     let rate = rate.or(trace.as_ref().map(|trace| trace.rate));
     let rtt = spec.within("rtt", Duration::from_micros(1)..=LONGEST_DELAY)?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use flowstart_core::units::Rate;
 use flowstart_sim::link::capacity_trace::CapacityTrace;
 
-use super::super::{InputError, Spec};
+use super::super::{InputError, RATES, Spec};
 
 /// A recorded capacity.
 pub(super) struct Recording {
@@ -25,8 +25,10 @@ pub(super) fn read(spec: &mut Spec<'_>, key: &'static str, directory: &Path) -> 
     let trace = load(&file).map_err(|problem| spec.refused(format_args!("{key}: {problem}")))?;
     let rate = trace.mean_rate();
     // A recording can be too sparse to have a rate.
-    if rate.bits_per_sec() < 1_000 {
-        let problem = format_args!("{key}: its mean rate of {rate} is out of range; allowed is 1kbit or more");
+    if !RATES.contains(&rate) {
+        let [least, most] = [RATES.start(), RATES.end()];
+        let problem =
+            format_args!("{key}: {name}: its mean rate of {rate} is out of range; allowed is {least} to {most}");
         return Err(spec.refused(problem));
     }
     Ok(Some(Recording { file, trace: Arc::new(trace), rate }))

@@ -16,6 +16,13 @@ pub(in crate::study) fn check(plan: &Plan) -> Result<(), InputError> {
             if profile.protocol == transport.profile.protocol {
                 continue;
             }
+            let has_own_keys = |keys: &str| keys.split(',').any(|key| !key.trim_start().starts_with("profile="));
+            let named = transport.text.split_once(':').is_some_and(|(_, keys)| has_own_keys(keys));
+            if named || plan.transports.len() > 1 {
+                let own = if named { "whose keys would do nothing" } else { "and so would be the same as another" };
+                let problem = format!("{} runs over {name} in its place, {own}: give one of that protocol", size.text);
+                return Err(InputError::new("transport", &transport.text, problem));
+            }
             for (scheme, own) in plan.schemes.iter().zip(&plan.scheme_avoidances[place]) {
                 if scheme.text == STACK {
                     let problem = format!("with {}, which uses {name}: give that protocol's transport", size.text);
@@ -90,6 +97,12 @@ mod tests {
         assert_eq!(with("2", "stack", "model-tcp"), None);
         assert!(with("3", "stack", "model-tcp").unwrap().contains("which uses rfc9002"));
         assert_eq!(with("3", "slow-start", "model-tcp:profile=tcp-rfc"), None);
+        // What the page would not use is refused: keys, and a second transport that would be the first.
+        let keys = with("1.1", "slow-start", "model-quic:ack.every=10").unwrap();
+        assert!(keys.contains("runs over tcp-linux in its place, whose keys would do nothing"), "{keys}");
+        let two = "transport = [\"model-quic\", \"model-tcp:profile=tcp-linux\"]";
+        assert!(plan(&page("1.1"), two).unwrap_err().contains("would be the same as another"));
+        assert!(plan("page:objects=6,size=50KB,waves=3", two).is_ok());
     }
 
     #[test]

@@ -13,13 +13,22 @@ use crate::spec::link::Link;
 use crate::spec::transport::Transport;
 use crate::spec::transport::stack::StackOptions;
 use crate::study::per_transport::PerTransport;
-use crate::study::plan::{AXES, Plan};
+use crate::study::plan::{AXES, Axis, Plan};
 use crate::study::world::World;
 
 /// The real stack of QUIC, as it is called.
 const QUIC: &str = "quic";
 /// The axes that sockets have more than the default of.
-const CHOSEN: [&str; 8] = ["link", "aqm", "competitor", "size", "scheme", "avoidance", "transport", "world"];
+const CHOSEN: [&Axis; 8] = [
+    Axis::link(),
+    Axis::aqm(),
+    Axis::competitor(),
+    Axis::size(),
+    Axis::scheme(),
+    Axis::avoidance(),
+    Axis::transport(),
+    Axis::world(),
+];
 
 /// Most flows of others: each takes two threads, and up to 16 MB of the kernel's memory for what waits to be sent.
 const MOST_OTHERS: u32 = 32;
@@ -118,7 +127,7 @@ pub(in crate::study) fn check(plan: &Plan) -> Result<(), InputError> {
     if plan.flows > 1 {
         return refused("flows", &plan.flows.to_string(), "1");
     }
-    for axis in AXES.iter().filter(|axis| !CHOSEN.contains(&axis.name())) {
+    for axis in AXES.iter().filter(|axis| !CHOSEN.contains(axis)) {
         let default = axis.keys[0].default;
         if let Some(text) = axis.texts(plan).into_iter().find(|text| Some(*text) != default) {
             return refused(axis.name(), text, default.unwrap_or("none"));
