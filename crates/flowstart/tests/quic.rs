@@ -178,7 +178,7 @@ fn the_kill_switch_has_a_file_a_signal_and_an_address() {
     assert!(server.http("PUT", "/kill-switch").ends_with("\r\n\r\non\n"));
     server.wait_for("flowstart_kill_switch 1");
     server.timings("/generate/100KB");
-    server.wait_for("flowstart_launches_total{scheme=\"slow-start\"} 1");
+    server.wait_for("flowstart_launches_total{scheme=\"slow-start (not drawn)\"} 1");
     assert!(server.http("DELETE", "/kill-switch").ends_with("\r\n\r\noff\n"));
     server.signal("-USR1");
     server.wait_for("flowstart_kill_switch 1");
@@ -194,7 +194,7 @@ fn the_kill_switch_has_a_file_a_signal_and_an_address() {
 fn networks_and_shares_choose_the_scheme() {
     let server = Server::self_signed(&["--startup-for", "127.0.0.0/8=search", "--ab", "1=jump-start"]);
     server.timings("/generate/100KB");
-    server.wait_for("flowstart_launches_total{scheme=\"search\"} 1");
+    server.wait_for("flowstart_launches_total{scheme=\"search (not drawn)\"} 1");
     let server = Server::self_signed(&["--startup-for", "192.0.2.0/24=search", "--ab", "1=jump-start"]);
     server.timings("/generate/100KB");
     server.wait_for("flowstart_launches_total{scheme=\"jump-start\"} 1");

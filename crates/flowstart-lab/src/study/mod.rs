@@ -18,6 +18,7 @@ use plan::Plan;
 use scenario::Scenario;
 
 pub mod axis;
+mod entries;
 pub mod ideal;
 pub mod per_transport;
 pub mod plan;

@@ -6,7 +6,8 @@ use flowstart_core::controller::ControllerConfig;
 use flowstart_core::needs::Needs;
 use flowstart_core::startup::{CustomStartup, StartupConfig};
 
-use super::scenario::{Scenario, each};
+use super::entries::each;
+use super::scenario::Scenario;
 use crate::spec::competitor::Competitor;
 use crate::spec::link::Link;
 use crate::spec::transport::Transport;

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use flowstart_core::controller::WindowValidation;
+use flowstart_core::spec::names;
 use flowstart_core::spec::plain::plain;
-use flowstart_core::spec::{canonical, names};
 use flowstart_core::startup::CustomStartup;
 use flowstart_core::units::Bytes;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -20,6 +20,7 @@ use crate::spec::transport::{BOTH, OF_BOTH, Transport};
 use crate::spec::workload::Workload;
 use crate::spec::{InputError, STACK, Written};
 use crate::study::axis::axes;
+use crate::study::entries::{distinct, each};
 use crate::study::per_transport::PerTransport;
 use crate::study::plan::{AXES, Axis, Plan};
 use crate::study::rules::{connections, cross_traffic, oracle, pages, proxies, sharing, sockets, web_sessions};
@@ -43,7 +44,7 @@ const MAX_SEED: u64 = i64::MAX as u64;
 pub const PUBLISHED: &[&str] = &["blitzstart-table1"];
 
 /// What stands for an axis of which nothing is written.
-fn default_of(key: &str) -> Vec<String> {
+pub(super) fn default_of(key: &str) -> Vec<String> {
     Axis::key(key).and_then(|key| key.default).map(str::to_owned).into_iter().collect()
 }
 
@@ -476,43 +477,6 @@ impl Scenario {
         let statements: Vec<String> = plan.transports.iter().enumerate().filter_map(differing).collect();
         (self.avoidance.is_empty() && !statements.is_empty()).then(|| statements.join("; "))
     }
-}
-
-/// Workloads that are the same in other words would count twice.
-fn distinct(field: &str, sizes: Vec<Written<Workload>>) -> Result<Vec<Written<Workload>>, InputError> {
-    for (place, size) in sizes.iter().enumerate() {
-        if let Some(earlier) = sizes[..place].iter().find(|earlier| earlier.value == size.value) {
-            return Err(InputError::new(field, &size.text, format!("given twice: `{}` is the same", earlier.text)));
-        }
-    }
-    Ok(sizes)
-}
-
-/// Reads every entry of a list, or the default of its key. Entries must differ in more than their spelling: two
-/// spellings of one value would be two cells that are the same.
-pub(super) fn each<T>(
-    field: &str,
-    texts: &[String],
-    read: impl Fn(&str) -> Result<T, InputError>,
-) -> Result<Vec<T>, InputError> {
-    let default = default_of(field);
-    let texts = if texts.is_empty() { &default } else { texts };
-    if texts.is_empty() {
-        return Err(InputError::new(field, "", "at least one is needed"));
-    }
-    for (place, text) in texts.iter().enumerate() {
-        if texts[..place].iter().any(|earlier| earlier.trim() == text.trim()) {
-            return Err(InputError::new(field, text, "given twice"));
-        }
-    }
-    let values = texts.iter().map(|text| read(text.trim())).collect::<Result<_, _>>()?;
-    let meanings: Vec<String> = texts.iter().map(|text| canonical(text)).collect();
-    for (place, text) in texts.iter().enumerate() {
-        if let Some(earlier) = meanings[..place].iter().position(|earlier| *earlier == meanings[place]) {
-            return Err(InputError::new(field, text, format!("given twice: `{}` is the same", texts[earlier].trim())));
-        }
-    }
-    Ok(values)
 }
 
 #[cfg(test)]
