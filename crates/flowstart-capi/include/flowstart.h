@@ -144,8 +144,8 @@ typedef struct flowstart_ack {
   uint64_t in_flight;
   // RTT sample in nanoseconds, with the receiver's delay. 0: it gives none (RFC 9002, section 5.1).
   uint64_t rtt;
-  // How long the receiver says that it held the acknowledgement back, in nanoseconds: at most the peer's
-  // max_ack_delay once the handshake is confirmed, which the host has to see to (RFC 9002, section 5.3).
+  // How long the receiver says that it held the acknowledgement back, in nanoseconds: at most the
+  // delay that the peer has announced, once the handshake is confirmed; the host sees to it (RFC 9002, 5.3).
   uint64_t ack_delay;
   // Packets newly reported as CE marked; 1 if the host knows only that there were some.
   uint64_t ce_packets;

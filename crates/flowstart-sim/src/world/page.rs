@@ -24,6 +24,7 @@ use flowstart_core::time::Timestamp;
 use flowstart_core::units::Bytes;
 
 use crate::flow::FlowConfig;
+use crate::flow::model::ModelEnds;
 use crate::observe::record::{FlowRecord, ObjectTimes};
 use crate::traffic::Pattern;
 use crate::world::World;
@@ -185,7 +186,7 @@ impl World {
         let running = &self.pages[page as usize];
         let (place, size) = ((flow - running.first) as usize, running.page.size.get());
         self.note_complete(page, flow, place);
-        let Some(arrived) = self.model(flow).map(|ends| ends.arrived_in_order()) else { return };
+        let Some(arrived) = self.model(flow).map(ModelEnds::arrived_in_order) else { return };
         // A packet that closes a gap may complete several responses.
         while let Some(object) = self.pages[page as usize].arrived(place, arrived / size) {
             self.on_page_object(page, object);

@@ -98,7 +98,7 @@ impl Client {
                 let warning = "launches lose too much; connections start with plain slow start for a while";
                 self.server.warnings.tell(warning);
             }
-            Some(GivenUp::For(prefix)) => self.server.warnings.tell(&format!(
+            Some(GivenUp::For(prefix)) => self.server.warnings.tell(format!(
                 "launches to {prefix} lose too much; its connections start with plain slow start for a while"
             )),
         }
