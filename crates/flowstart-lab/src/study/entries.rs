@@ -2,9 +2,14 @@
 
 use flowstart_core::spec::canonical;
 
-use super::scenario::default_of;
 use crate::spec::workload::Workload;
 use crate::spec::{InputError, Written};
+use crate::study::plan::Axis;
+
+/// What stands for an axis of which nothing is written.
+pub(super) fn default_of(key: &str) -> Vec<String> {
+    Axis::key(key).and_then(|key| key.default).map(str::to_owned).into_iter().collect()
+}
 
 /// Workloads that are the same in other words would count twice.
 pub(super) fn distinct(field: &str, sizes: Vec<Written<Workload>>) -> Result<Vec<Written<Workload>>, InputError> {

@@ -20,7 +20,7 @@ use crate::spec::transport::{BOTH, OF_BOTH, Transport};
 use crate::spec::workload::Workload;
 use crate::spec::{InputError, STACK, Written};
 use crate::study::axis::axes;
-use crate::study::entries::{distinct, each};
+use crate::study::entries::{default_of, distinct, each};
 use crate::study::per_transport::PerTransport;
 use crate::study::plan::{AXES, Axis, Plan};
 use crate::study::rules::{connections, cross_traffic, oracle, pages, proxies, sharing, sockets, web_sessions};
@@ -42,11 +42,6 @@ const MAX_SEED: u64 = i64::MAX as u64;
 
 /// Published tables that results can be shown beside.
 pub const PUBLISHED: &[&str] = &["blitzstart-table1"];
-
-/// What stands for an axis of which nothing is written.
-pub(super) fn default_of(key: &str) -> Vec<String> {
-    Axis::key(key).and_then(|key| key.default).map(str::to_owned).into_iter().collect()
-}
 
 fn default_aqm() -> Vec<String> {
     default_of("aqm")
