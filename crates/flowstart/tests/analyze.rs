@@ -57,7 +57,7 @@ fn bad_input_is_refused() {
     analyze().arg(folder.path().join("missing")).assert().code(2).stderr(contains("cannot be read"));
     log(folder.path(), "a", "slow-start", 10.0);
     let unknown = analyze().arg(folder.path()).args(["--baseline", "bltz"]).assert();
-    unknown.code(2).stderr(contains("no connection has it; there are slow-start"));
+    unknown.code(2).stderr(contains("no connection drew it; there are slow-start"));
     analyze().assert().code(2);
 }
 

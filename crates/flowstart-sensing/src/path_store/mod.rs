@@ -76,8 +76,8 @@ pub struct Prefixes {
     /// Bits of IPv4 addresses without a configured network. Default 24: the longest prefix that is routed between
     /// providers, and a granularity of Riptide (Flores et al., ICDCS 2016).
     pub ipv4_bits: u8,
-    /// Bits of IPv6 addresses without a configured network. Default 48: the largest end
-    /// site. Providers that delegate a /56 to each (RFC 6177, section 2) have 256 of them in one prefix.
+    /// Bits of IPv6 addresses without a configured network. Default 48: the largest end site.
+    /// Providers that delegate a /56 to each (RFC 6177, section 2) have 256 of them in one prefix.
     pub ipv6_bits: u8,
     /// Networks that the operator knows to share one path. The longest that contains the address is its prefix.
     pub networks: Vec<IpNet>,

@@ -90,7 +90,7 @@ pub struct Analysis {
 
 /// A baseline that no connection had.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
-#[error("`{wanted}`: no connection has it; there are {there}")]
+#[error("`{wanted}`: no connection drew it; there are {there}")]
 pub struct UnknownBaseline {
     /// What was asked for.
     pub wanted: String,
@@ -163,9 +163,10 @@ fn baseline_of<'a>(schemes: &BTreeMap<&'a str, usize>, wanted: Option<&'a str>) 
     let most = drawn.max_by_key(|(name, count)| (**count, std::cmp::Reverse(**name))).map(|(name, _)| *name);
     match wanted {
         None => Ok(most.unwrap_or_default()),
-        Some(wanted) if schemes.contains_key(wanted) || schemes.is_empty() => Ok(wanted),
+        Some(wanted) if (schemes.contains_key(wanted) && of_label(wanted).1) || schemes.is_empty() => Ok(wanted),
         Some(wanted) => {
-            let there = schemes.keys().copied().collect::<Vec<_>>().join(", ");
+            let drawn = schemes.keys().copied().filter(|scheme| of_label(scheme).1);
+            let there = drawn.collect::<Vec<_>>().join(", ");
             Err(UnknownBaseline { wanted: wanted.into(), there })
         }
     }
@@ -322,6 +323,9 @@ mod tests {
                 analysis.groups.iter().filter_map(|group| group.vs_baseline.as_ref()).collect();
             assert!(compared.len() == 1 && !compared[0].significant, "{compared:?}");
         }
+        // Nor is anything compared with them.
+        let error = analyze(&connections, Some("slow (not drawn)")).unwrap_err();
+        assert_eq!(error.to_string(), "`slow (not drawn)`: no connection drew it; there are fast, slow");
     }
 
     #[test]
@@ -355,6 +359,6 @@ mod tests {
     #[test]
     fn a_baseline_that_nobody_had_is_refused() {
         let error = analyze(&[connection("slow", 1, 1.0)], Some("fast")).unwrap_err();
-        assert_eq!(error.to_string(), "`fast`: no connection has it; there are slow");
+        assert_eq!(error.to_string(), "`fast`: no connection drew it; there are slow");
     }
 }

@@ -153,8 +153,8 @@ fn a_window_that_is_less_than_the_path_holds_is_told() {
         answer.into_iter().find(|note| note.starts_with("The receiver's window of "))
     };
     // lte holds 280 KB and 560 packets.
-    let wanted = "The receiver's window of 500KB is less than lte holds without loss (1.12MB), so flow control may stop a \
-                  start before its scheme does: `receive_window` of model-quic:receive_window=500KB sets it.";
+    let wanted = "The receiver's window of 500KB is less than lte holds without loss (1.12MB), so flow control may \
+                  stop a start before its scheme does: `receive_window` of model-quic:receive_window=500KB sets it.";
     assert_eq!(told("2MB", "model-quic:receive_window=500KB").as_deref(), Some(wanted));
     assert_eq!(told("300KB", "model-quic:receive_window=500KB"), None);
     assert_eq!(told("2MB", "model-quic:receive_window=2MB"), None);
@@ -234,11 +234,13 @@ fn harm_to_others_is_what_they_deliver_less() {
 #[test]
 fn a_scheme_that_makes_no_difference_is_said_to_make_none() {
     let answer = answer_to(&["lte"], &["70KB"], &["slow-start", "slow-start:iw=10"], "none");
-    let same = "slow-start:iw=10 makes no difference to a 70KB transfer on lte: in every repetition all times and losses \
-                are the same as with slow-start, and every transfer ended in startup (`flowstart trace` shows it).";
+    let same = "slow-start:iw=10 makes no difference to a 70KB transfer on lte: in every repetition all times and \
+                losses are the same as with slow-start, and every transfer ended in startup (`flowstart trace` shows \
+                it).";
     assert_eq!(answer[0], same);
     let left = answer_to(&["lte"], &["2MB"], &["slow-start", "slow-start:iw=10"], "none");
-    let lost = ": in every repetition all times and losses are the same as with slow-start, and packet loss ended every startup.";
+    let lost = ": in every repetition all times and losses are the same as with slow-start, and packet loss ended \
+                every startup.";
     assert!(left[0].ends_with(lost), "{left:?}");
 }
 
