@@ -255,7 +255,7 @@ impl Stage {
         config.avoidance =
             AvoidanceConfig::defaults().into_iter().find(|config| config.name() == "cubic").expect("CUBIC");
         config.knowledge = knowledge;
-        let mut quic = QuicFlows::new(&world, &StackOptions::default(), None);
+        let mut quic = QuicFlows::new(&world, &StackOptions::default(), Duration::ZERO, None);
         let flow = quic.add(&mut world, config, size, 1);
         Self { world, quic, flow, route }
     }

@@ -116,15 +116,16 @@ impl Failure {
     pub(crate) fn report(self) -> ExitCode {
         match self {
             Self::Input(message) => {
-                tell!("error: {message}");
+                tell!("error: {}", shortened(message));
                 ExitCode::from(BAD_INPUT)
             }
             Self::File { file, message, text: Some((text, span)) } => {
                 let line = span.as_ref().map_or(String::new(), |span| {
                     format!(", line {}", text.bytes().take(span.start).filter(|byte| *byte == b'\n').count() + 1)
                 });
+                let span = span.filter(|span| is_shown(&text, span));
                 let problem = Problem {
-                    message: format!("{}{line}: {message}", file.display()),
+                    message: format!("{}{line}: {}", file.display(), shortened(message)),
                     source: NamedSource::new(file.display().to_string(), text),
                     span: span.map(SourceSpan::from),
                 };
@@ -132,15 +133,40 @@ impl Failure {
                 ExitCode::from(BAD_INPUT)
             }
             Self::File { file, message, text: None } => {
-                tell!("error: {}: {message}", file.display());
+                tell!("error: {}: {}", file.display(), shortened(message));
                 ExitCode::from(BAD_INPUT)
             }
             Self::Other(message) => {
-                tell!("error: {message}");
+                tell!("error: {}", shortened(message));
                 ExitCode::from(FAILED)
             }
         }
     }
+}
+
+/// Longest line of a file that is shown beside a message, in bytes.
+const LONGEST_LINE: usize = 1000;
+/// Longest begin and end of a message that is longer than both, in characters.
+const LONGEST_PART: usize = 1000;
+
+/// A message of which a user can read all: what is wrong, and not all of a value without end.
+fn shortened(message: String) -> String {
+    let starts: Vec<usize> = message.char_indices().map(|(start, _)| start).collect();
+    match starts.len().checked_sub(2 * LONGEST_PART) {
+        None | Some(0) => message,
+        Some(left_out) => {
+            let (begin, end) = (starts[LONGEST_PART], starts[starts.len() - LONGEST_PART]);
+            format!("{} [... {left_out} characters ...] {}", &message[..begin], &message[end..])
+        }
+    }
+}
+
+/// Whether the place of a problem is shown: its lines, and those beside them, are not too long.
+fn is_shown(text: &str, span: &Range<usize>) -> bool {
+    let (before, after) = (text.get(..span.start).unwrap_or_default(), text.get(span.end..).unwrap_or_default());
+    let begin = before.rmatch_indices('\n').nth(1).map_or(0, |(place, _)| place);
+    let end = after.match_indices('\n').nth(1).map_or(text.len(), |(place, _)| span.end + place);
+    text.get(begin..end).unwrap_or_default().lines().all(|line| line.len() <= LONGEST_LINE)
 }
 
 /// The place of a wrong value in a scenario: within what is written for its field, which is all of it if the value is
@@ -186,5 +212,35 @@ impl Diagnostic for Problem {
     fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
         let span = self.span?;
         Some(Box::new(std::iter::once(LabeledSpan::new_with_span(Some("here".into()), span))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_keeps_its_begin_and_its_end() {
+        let short = "é".repeat(2 * LONGEST_PART);
+        assert_eq!(shortened(short.clone()), short);
+        let long = shortened(format!("begin{}end", "é".repeat(2 * LONGEST_PART)));
+        assert!(
+            long.starts_with("beginé") && long.ends_with("éend") && long.contains("... 8 characters ..."),
+            "{long}"
+        );
+    }
+
+    #[test]
+    fn a_place_beside_a_line_without_end_is_not_shown() {
+        let long = "x".repeat(LONGEST_LINE + 1);
+        for (text, shown) in [
+            ("a = 1\nb = 2\nc = 3\n".to_owned(), true),
+            (format!("{long}\na = 1\nb = 2\nc = 3\n{long}"), true),
+            (format!("{long}\nb = 2\nc = 3"), false),
+            (format!("a = 1\nb = 2\n{long}"), false),
+        ] {
+            let place = text.find('2').unwrap();
+            assert_eq!(is_shown(&text, &(place..place + 1)), shown, "{text}");
+        }
     }
 }

@@ -15,10 +15,12 @@ mod quic;
 #[cfg(target_os = "linux")]
 mod testbed;
 
+use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 
 use attention::Attention;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use failure::Failure;
 
 /// Compare how network transfers start: the effect of each startup scheme on a transfer and on everyone on its link.
 #[derive(Debug, Parser)]
@@ -99,9 +101,10 @@ enum Command {
 
 fn main() -> ExitCode {
     let command = help::with_short_help(Arguments::command());
-    let arguments = match Arguments::from_arg_matches(&command.clone().get_matches()) {
+    let matches = command.clone().try_get_matches();
+    let arguments = match matches.and_then(|matches| Arguments::from_arg_matches(&matches)) {
         Ok(arguments) => arguments,
-        Err(error) => error.exit(),
+        Err(other) => return tell_instead(&other),
     };
     arguments.attention.apply();
     let result = match &arguments.command {
@@ -131,5 +134,16 @@ fn main() -> ExitCode {
     match result {
         Ok(code) => code,
         Err(failure) => failure.report(),
+    }
+}
+
+/// Tells what is no command to do: help, the version, or why the arguments cannot be read.
+fn tell_instead(told: &clap::Error) -> ExitCode {
+    let written = told.print().and_then(|()| std::io::stdout().flush());
+    match written {
+        Err(error) if !told.use_stderr() && error.kind() != ErrorKind::BrokenPipe => {
+            Failure::Other(format!("stdout: {error}")).report()
+        }
+        _ => ExitCode::from(told.exit_code() as u8),
     }
 }

@@ -1,5 +1,5 @@
-//! `flowstart serve` on a disk that is full, or of which it may use a part: files that cannot be written do no harm to
-//! connections, and what was written can be read.
+//! `flowstart` on a disk that is full, or of which it may use a part: a server whose files cannot be written does no harm
+//! to connections, and what was written can be read; a command whose output cannot be written fails.
 
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
@@ -208,4 +208,17 @@ fn a_path_store_that_cannot_be_written_is_gone_without_and_stays_readable() {
     let (status, told) = server.end();
     assert!(status.success() && told.is_empty(), "{status} {told}");
     assert_eq!(known()[0]["samples"], 2);
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn help_that_cannot_be_written_is_a_failure() {
+    for (what, code) in [("--help", 1), ("--version", 1), ("--no-such-option", 2)] {
+        let mut program = Program::new(assert_cmd::cargo::cargo_bin("flowstart"));
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        let ended = program.arg(what).stdout(full).stderr(Stdio::piped()).output().unwrap();
+        let told = String::from_utf8(ended.stderr).unwrap();
+        assert_eq!(ended.status.code(), Some(code), "{what}: {told}");
+        assert_eq!(told.contains("stdout: No space left on device"), code == 1, "{what}: {told}");
+    }
 }

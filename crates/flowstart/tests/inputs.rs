@@ -68,3 +68,17 @@ fn a_scenario_may_come_from_stdin() {
     flowstart(&["run", "-", "--out", out.to_str().unwrap()]).write_stdin(scenario).assert().success();
     assert!(out.join("summary.json").exists());
 }
+
+#[test]
+fn a_value_without_end_does_not_hide_what_is_wrong() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("long.toml");
+    let long = "x".repeat(4_000_000);
+    std::fs::write(&file, format!("size = ['70KB']\nlink = ['dsl-fast']\nscheme = ['{long}']\n")).unwrap();
+    let refused = flowstart(&["run", file.to_str().unwrap()]).assert().code(2);
+    let told = String::from_utf8(refused.get_output().stderr.clone()).unwrap();
+    assert!(told.len() < 10_000 && told.contains("long.toml, line 3") && told.contains("scheme"), "{told:.10000}");
+    let refused = flowstart(&["list", "schemes", &long[..100_000]]).assert().code(2);
+    let told = String::from_utf8(refused.get_output().stderr.clone()).unwrap();
+    assert!(told.len() < 10_000 && told.contains("list schemes"), "{told:.10000}");
+}

@@ -10,6 +10,7 @@
 use std::fmt;
 use std::sync::MutexGuard;
 
+use flowstart_core::time::Duration;
 use flowstart_core::units::Bytes;
 use flowstart_sim::flow::FlowConfig;
 use flowstart_sim::world::World;
@@ -43,16 +44,22 @@ impl Hosts for Model {
     }
 }
 
-/// The hosts of the real stack, or the model's. `capture` records the datagrams of real flows.
+/// The hosts of the real stack, or the model's. Clients of real flows say that their hints are `hint_age` old, and
+/// `capture` records their datagrams.
 #[cfg_attr(
     not(feature = "quic"),
     expect(unused_variables, clippy::needless_pass_by_value, reason = "only a real stack has something to capture")
 )]
-pub fn hosts(stack: Option<&StackOptions>, world: &World, capture: Option<Capture>) -> Box<dyn Hosts> {
+pub fn hosts(
+    stack: Option<&StackOptions>,
+    world: &World,
+    hint_age: Duration,
+    capture: Option<Capture>,
+) -> Box<dyn Hosts> {
     match stack {
         None => Box::new(Model),
         #[cfg(feature = "quic")]
-        Some(options) => Box::new(quic::QuicFlows::new(world, options, capture)),
+        Some(options) => Box::new(quic::QuicFlows::new(world, options, hint_age, capture)),
         #[cfg(not(feature = "quic"))]
         Some(options) => match *options {},
     }

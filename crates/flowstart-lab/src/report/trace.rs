@@ -28,13 +28,9 @@ pub fn trace(
     let ms = |time| flow.map_or(f64::NAN, |(series, _)| series.ms(time));
     let line = |of: fn(&FlowSeries) -> &Line| flow.map_or(Vec::new(), |(seen, flow)| seen.points(of(flow).points()));
     let marks = |of: fn(&FlowSeries) -> &Marks| flow.map_or(Vec::new(), |(seen, flow)| seen.points(of(flow).points()));
-    let mut events = flow.map_or(Vec::new(), |(_, flow)| {
-        let told = flow.notable.iter();
-        told.filter_map(|(time, event)| {
-            let (kind, detail) = in_words(event)?;
-            Some(report::TraceEvent { time_ms: ms(*time), kind, detail })
-        })
-        .collect::<Vec<_>>()
+    let mut events: Vec<report::TraceEvent> = flow.map_or(Vec::new(), |(_, flow)| {
+        let told = flow.notable.chunk_by(|(_, a), (_, b)| is_of_flow_control(a) && is_of_flow_control(b));
+        told.flat_map(|events| told_together(events, ms)).collect()
     });
     if let Some((_, flow)) = flow
         && let Some(more) = flow.notable_count.checked_sub(flow.notable.len() as u64).filter(|more| *more > 0)
@@ -182,6 +178,33 @@ pub fn overlay(
     report::OverlayReport { title: String::new(), answer, runs, method }
 }
 
+/// Changes of flow control in a row that are told one by one: two stops.
+const FEW: usize = 4;
+
+fn is_of_flow_control(event: &Event) -> bool {
+    matches!(event, Event::FlowControl { .. })
+}
+
+/// Events in words, which are one event, or some of flow control in a row. Many stops are told as one.
+fn told_together(events: &[(Timestamp, Event)], ms: impl Fn(Timestamp) -> f64) -> Vec<report::TraceEvent> {
+    if let [(first, _), .., (_, Event::FlowControl { limit, .. })] = events
+        && events.len() > FEW
+    {
+        let is_stop = |event: &Event| matches!(event, Event::FlowControl { blocked: true, .. });
+        let count = events.iter().filter(|(_, event)| is_stop(event)).count();
+        let stopped = events.windows(2).filter(|pair| is_stop(&pair[0].1)).map(|pair| pair[1].0.since(pair[0].0));
+        let stopped = stopped.fold(Duration::ZERO, |sum, one| sum + one).as_millis_f64();
+        let detail =
+            format!("flow control stops the sender {count} times up to byte {limit}, for {stopped:.1} ms in all");
+        return vec![report::TraceEvent { time_ms: ms(*first), kind: report::TraceEventKind::Other, detail }];
+    }
+    let told = events.iter().filter_map(|(time, event)| {
+        let (kind, detail) = in_words(event)?;
+        Some(report::TraceEvent { time_ms: ms(*time), kind, detail })
+    });
+    told.collect()
+}
+
 /// A sender's behaviour, in words.
 fn in_words(event: &Event) -> Option<(report::TraceEventKind, String)> {
     use report::TraceEventKind as Kind;
@@ -196,4 +219,28 @@ fn in_words(event: &Event) -> Option<(report::TraceEventKind, String)> {
         Event::TimerFired => (Kind::Rto, "a retransmission or probe timer fired".to_owned()),
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_stops_by_flow_control_are_told_as_one() {
+        let at = |millis| Timestamp::ZERO + Duration::from_millis(millis);
+        let told = |stops: u64| {
+            let changes = (0..stops).flat_map(|place| {
+                let change =
+                    |offset, blocked| (at(10 * place + offset), Event::FlowControl { blocked, limit: 1000 + place });
+                [change(0, true), change(4, false)]
+            });
+            let events: Vec<(Timestamp, Event)> = changes.collect();
+            let told = told_together(&events, |time| time.since(Timestamp::ZERO).as_millis_f64());
+            told.into_iter().map(|event| (event.time_ms, event.detail)).collect::<Vec<_>>()
+        };
+        assert_eq!(told(2).len(), 4);
+        assert_eq!(told(2)[1], (4.0, "flow control lets it go on at byte 1000".to_owned()));
+        let all = "flow control stops the sender 1000 times up to byte 1999, for 4000.0 ms in all";
+        assert_eq!(told(1000), [(0.0, all.to_owned())]);
+    }
 }

@@ -1,8 +1,8 @@
-//! Sensing's knowledge of a link before the handshake, and where it comes from.
+//! Sensing's knowledge of a link before the handshake of a transfer, and where it comes from.
 
 use flowstart_core::path::{Hint, PathKnowledge, SavedPath};
 use flowstart_core::sources::{Finding, Sources, Statement, Verdict, name};
-use flowstart_core::time::Duration;
+use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::Bytes;
 use flowstart_quic::hint::BandwidthHint;
 
@@ -13,13 +13,13 @@ use crate::study::plan::{Cell, Plan};
 /// Age of the path information that an earlier connection saved.
 const SAVED_AGE: Duration = Duration::from_millis(60_000);
 
-/// Sensing's knowledge of a link before the handshake.
-pub(super) fn knowledge(plan: &Plan, transport: &Transport, link: &Link) -> PathKnowledge {
-    sources(plan, transport, link).knowledge().clone()
+/// Sensing's knowledge of a link before the handshake of a transfer that starts at `start`.
+pub(super) fn knowledge(plan: &Plan, transport: &Transport, link: &Link, start: Timestamp) -> PathKnowledge {
+    sources(plan, transport, link, start).knowledge().clone()
 }
 
 /// What sources state of a link before the handshake. All of it is believed.
-fn sources(plan: &Plan, transport: &Transport, link: &Link) -> Sources {
+fn sources(plan: &Plan, transport: &Transport, link: &Link, start: Timestamp) -> Sources {
     let profile = &transport.profile;
     let packet = Bytes::new(u64::from(profile.data_wire_size(profile.payload)));
     // An earlier connection was alone on the idle path: its RTT is the mean propagation plus a packet's serialization,
@@ -31,21 +31,22 @@ fn sources(plan: &Plan, transport: &Transport, link: &Link) -> Sources {
     believe(name::PATH_STORE, Statement::Saved(saved), Some(SAVED_AGE));
     believe(name::INTERFACE, Statement::Interface(link.access_rate), None);
     believe(name::ORACLE, Statement::Oracle(link.rate), None);
-    match link.hinted().filter(|_| plan.hint) {
+    match link.hinted(start).filter(|_| plan.hint) {
         Some(bandwidth) => {
-            believe(name::HINT, Statement::Hint(Hint { bandwidth, technology: link.technology }), None);
+            let age = Some(link.hint_age()).filter(|age| *age > Duration::ZERO);
+            believe(name::HINT, Statement::Hint(Hint { bandwidth, technology: link.technology }), age);
         }
         None => sources.lack(name::HINT, Verdict::Missing, ""),
     }
     sources
 }
 
-/// What each source states to the measured flows of a cell, and whether their launch depends on it. It is tried with
-/// the RTT of the empty path, and a server's policy for hints counts. What routers approve, what concurrent connections
-/// leave, and the RTT of a host that draws one, only a run shows.
-pub fn at_launch(plan: &Plan, cell: &Cell) -> Vec<Finding> {
+/// What each source states to the measured flows of a cell that start at `start`, and whether their launch depends on
+/// it. It is tried with the RTT of the empty path, and a server's policy for hints counts. What routers approve, what
+/// concurrent connections leave, and the RTT of a host that draws one, only a run shows.
+pub fn at_launch(plan: &Plan, cell: &Cell, start: Timestamp) -> Vec<Finding> {
     let (transport, link) = (plan.transport_of(cell), &plan.links[cell.link]);
-    let mut sources = sources(plan, transport, link);
+    let mut sources = sources(plan, transport, link, start);
     let path = sources.knowledge_mut();
     path.handshake_rtt = Some(link.host_rtt());
     path.bytes_waiting = plan.sizes[cell.size].value.fixed_size();
@@ -58,7 +59,7 @@ pub fn at_launch(plan: &Plan, cell: &Cell) -> Vec<Finding> {
     if let Some(options) = &transport.stack
         && let Some(Hint { bandwidth: rate, technology }) = path.hint.take()
     {
-        options.judge(&BandwidthHint { rate, technology, age: Duration::ZERO }, &mut sources);
+        options.judge(&BandwidthHint { rate, technology, age: link.hint_age() }, &mut sources);
     }
     let used = plan.schemes[cell.scheme].on(cell.transport).depends_on(sources.knowledge());
     sources.launched(&used);
@@ -78,7 +79,7 @@ mod tests {
     fn saved(link: &str) -> (Duration, Bytes) {
         let text = format!("link = [\"{link}\"]\nsize = [\"2MB\"]\nscheme = [\"careful-resume\"]\nreps = 1");
         let plan = Scenario::from_text(&text).unwrap().plan(Path::new(".")).unwrap();
-        let saved = knowledge(&plan, &plan.transports[0], &plan.links[0]).saved.unwrap();
+        let saved = knowledge(&plan, &plan.transports[0], &plan.links[0], Timestamp::ZERO).saved.unwrap();
         (saved.rtt, saved.cwnd)
     }
 
@@ -88,7 +89,7 @@ mod tests {
                     scheme = ['slow-start', 'blitzstart', 'careful-resume', 'more-start']";
         let plan = Scenario::from_text(text).unwrap().plan(Path::new(".")).unwrap();
         let used = |cell: &Cell| {
-            let findings = at_launch(&plan, cell);
+            let findings = at_launch(&plan, cell, Timestamp::ZERO);
             assert_eq!(findings.len(), 4, "{findings:?}");
             let used = findings.into_iter().filter(|one| one.verdict == Verdict::Used);
             used.map(|one| (one.source, one.stated.unwrap().rate().unwrap().bits_per_sec())).collect::<Vec<_>>()
@@ -109,8 +110,9 @@ mod tests {
                  scheme = ['slow-start', 'blitzstart']"
             );
             let plan = Scenario::from_text(&text).unwrap().plan(Path::new(".")).unwrap();
-            let advice =
-                |cell: &Cell| at_launch(&plan, cell).into_iter().find(|one| one.source == name::SCONE).unwrap();
+            let advice = |cell: &Cell| {
+                at_launch(&plan, cell, Timestamp::ZERO).into_iter().find(|one| one.source == name::SCONE).unwrap()
+            };
             plan.cells().iter().map(advice).map(|one| (one.stated.unwrap().rate(), one.verdict)).collect::<Vec<_>>()
         };
         let half = Some(Rate::from_mbit(20));
@@ -130,7 +132,7 @@ mod tests {
                  transport = ['quic:hint_policy={policy}']"
             );
             let plan = Scenario::from_text(&text).unwrap().plan(Path::new(".")).unwrap();
-            let findings = at_launch(&plan, &plan.cells()[0]);
+            let findings = at_launch(&plan, &plan.cells()[0], Timestamp::ZERO);
             let hint = findings.iter().find(|one| one.source == name::HINT).unwrap();
             let rate = hint.believed.and_then(|one| one.rate()).map(Rate::bits_per_sec);
             assert_eq!((hint.verdict, rate), (verdict, believed), "{policy}");

@@ -121,7 +121,8 @@ pub(super) fn newcomers_in(
     if plan.aqms[cell.aqm].value == Aqm::Oracle {
         oracle::tell(plan, cell, &mut world, &profile, rtts.clone());
     }
-    let mut hosts = ends::hosts(plan.transport_of(cell).stack.as_ref(), &world, capture);
+    let mut hosts =
+        ends::hosts(plan.transport_of(cell).stack.as_ref(), &world, plan.links[cell.link].hint_age(), capture);
     let (mut flows, mut behind) = (Vec::new(), Vec::new());
     let least = Bytes::new(u64::from(profile.segment)) * profile.min_window;
     let mut ensemble = None;
@@ -139,7 +140,7 @@ pub(super) fn newcomers_in(
             let mut config = FlowConfig::new(Arc::clone(&profile), pattern, route.clone());
             config.startup = plan.schemes[cell.scheme].on(cell.transport).clone();
             config.avoidance = plan.avoidance_of(cell).value;
-            config.knowledge = knowledge(plan, plan.transport_of(cell), &transfer.link);
+            config.knowledge = knowledge(plan, plan.transport_of(cell), &transfer.link, transfer.start);
             config.start = transfer.start;
             config.ensemble = Some(ensemble);
             if let Some(proxy) = transfer.link.proxy {

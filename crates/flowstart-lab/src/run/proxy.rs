@@ -62,7 +62,10 @@ pub(super) fn add_server(
 ) -> u32 {
     let route = connect_server(world, link);
     let way = way_to_gateway(link);
-    world.split(flow, FlowConfig { route, knowledge: knowledge(plan, plan.transport_of(cell), &way), ..config })
+    world.split(
+        flow,
+        FlowConfig { route, knowledge: knowledge(plan, plan.transport_of(cell), &way, config.start), ..config },
+    )
 }
 
 /// What Sensing knows of the way to the gateway, which is the server's peer: only the hop behind it has a delay that

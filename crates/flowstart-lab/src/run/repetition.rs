@@ -96,7 +96,8 @@ pub fn repetition<L: Look>(plan: &Plan, setting: Setting, rep: u32, look: &L) ->
     for cell in plan.cells_of(setting) {
         let mut world = warm.world.clone();
         if let Some(sessions) = plan.sizes[cell.size].value.sessions() {
-            let known = |link: &Link| knowledge(plan, plan.transport_of(&cell), link);
+            let start = world.now();
+            let known = |link: &Link| knowledge(plan, plan.transport_of(&cell), link, start);
             world.network.trace = None;
             let outcomes = web::outcomes(plan, &cell, sessions, world, &warm.chain, warm.seed, known);
             runs.push(CellRun { cell, outcomes, seen: L::Seen::default() });

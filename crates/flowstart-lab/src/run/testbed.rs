@@ -58,7 +58,7 @@ pub fn patience(plan: &Plan, cell: &Cell) -> Duration {
 
 /// What an earlier connection saved of a cell's path.
 pub fn saved(plan: &Plan, cell: &Cell) -> Option<SavedPath> {
-    knowledge::knowledge(plan, plan.transport_of(cell), &plan.links[cell.link]).saved
+    knowledge::knowledge(plan, plan.transport_of(cell), &plan.links[cell.link], Timestamp::ZERO).saved
 }
 
 fn size(plan: &Plan, cell: &Cell) -> Bytes {

@@ -78,8 +78,8 @@ pub(super) fn prepare(plan: &Plan, setting: Setting, rep: u32, tracer: Option<Tr
                 let mut config = FlowConfig::new(profile.clone(), Pattern::Bulk, route);
                 config.startup = startup.clone();
                 config.avoidance = avoidance.clone();
-                config.knowledge = knowledge(plan, transport, link);
                 config.start = origin + start;
+                config.knowledge = knowledge(plan, transport, link, config.start);
                 world.add_flow(config);
             }
             wait_for_epochs(&mut world, plan.phase(rep), tracer);
@@ -101,13 +101,13 @@ pub(super) fn prepare(plan: &Plan, setting: Setting, rep: u32, tracer: Option<Tr
                 let mut config = FlowConfig::new(profile.clone(), Pattern::Transfer(*size), route);
                 config.startup = startup.clone();
                 config.avoidance = avoidance.clone();
-                config.knowledge = knowledge(plan, transport, link);
                 // Not at the same instant: the winner of a tie would be the same in every repetition.
                 config.start = origin
                     + match every {
                         Some(gap) => *gap * u64::from(place) + gap.scale(rng.uniform()),
                         None => link.rtt.scale(rng.uniform()),
                     };
+                config.knowledge = knowledge(plan, transport, link, config.start);
                 world.add_flow(config);
             }
         }
@@ -115,7 +115,7 @@ pub(super) fn prepare(plan: &Plan, setting: Setting, rep: u32, tracer: Option<Tr
             let route = connect_other(&mut world, &chain, link, 0, receiver_rate.unwrap_or(link.access_rate));
             let mut template = FlowConfig::new(profile.clone(), Pattern::Bulk, route);
             template.startup = startup.clone().unwrap_or(template.startup);
-            template.knowledge = knowledge(plan, transport, link);
+            template.knowledge = knowledge(plan, transport, link, origin);
             world.add_arrivals(Arrivals::new(*sizes, *load, Timestamp::NEVER, seed, 0), template);
             let start = WARM_UP_PLAIN + Duration::from_millis(1000).scale(rng.uniform());
             approach(&mut world, origin + start, tracer);

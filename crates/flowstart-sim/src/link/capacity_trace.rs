@@ -92,18 +92,34 @@ impl CapacityTrace {
     pub fn finish_after(&self, start: Timestamp, amount: Bytes) -> Timestamp {
         let needed = amount.get().div_ceil(u64::from(OPPORTUNITY)).max(1);
         let per_period = self.times.len() as u64;
-        let period = Duration::from_millis(u64::from(self.period));
-        let repetition = start.as_nanos() / period.as_nanos();
-        let within = Duration::from_nanos(start.as_nanos() % period.as_nanos());
-        let first = self.times.partition_point(|ms| Duration::from_millis(u64::from(*ms)) < within) as u64;
-        let last = first + needed - 1;
-        let time = Duration::from_millis(u64::from(self.times[(last % per_period) as usize]));
-        Timestamp::ZERO + period * (repetition + last / per_period) + time
+        let last = self.opportunities_before(start) + needed - 1;
+        let time = milliseconds(self.times[(last % per_period) as usize]);
+        Timestamp::ZERO + self.period() * (last / per_period) + time
+    }
+
+    /// The mean rate of the part that is `window` long and ended `age` before `start`; `None` if the link gave nothing in
+    /// it. Together they must not be longer than the period. Before its beginning is its end.
+    pub fn rate_before(&self, start: Timestamp, age: Duration, window: Duration) -> Option<Rate> {
+        let end = (start + self.period()) - age;
+        let opportunities = self.opportunities_before(end) - self.opportunities_before(end - window);
+        Rate::from_transfer(Bytes::new(opportunities * u64::from(OPPORTUNITY)), window)
+    }
+
+    /// Opportunities from zero up to `time`, with the one at the end of a repetition in that repetition.
+    fn opportunities_before(&self, time: Timestamp) -> u64 {
+        let (repetition, within) = self.place_of(time);
+        repetition * self.times.len() as u64 + self.times.partition_point(|ms| milliseconds(*ms) < within) as u64
+    }
+
+    /// The repetition of this time, and the place in it.
+    fn place_of(&self, time: Timestamp) -> (u64, Duration) {
+        let (time, period) = (time.as_nanos(), self.period().as_nanos());
+        (time / period, Duration::from_nanos(time % period))
     }
 
     /// The time after which it repeats.
     pub fn period(&self) -> Duration {
-        Duration::from_millis(u64::from(self.period))
+        milliseconds(self.period)
     }
 
     /// The average rate over one period.
@@ -112,6 +128,10 @@ impl CapacityTrace {
         // A trace without opportunities or without a period is refused when it is read.
         Rate::from_transfer(bytes, Duration::from_millis(u64::from(self.period))).unwrap_or(Rate::ZERO)
     }
+}
+
+fn milliseconds(count: u32) -> Duration {
+    Duration::from_millis(u64::from(count))
 }
 
 /// A place in a repeating trace.
@@ -211,6 +231,26 @@ mod tests {
         assert_eq!(trace.finish_after(ms(0), Bytes::new(1500)), ms(1));
         assert_eq!(trace.finish_after(ms(2), Bytes::new(1501)), ms(11));
         assert_eq!(trace.finish_after(ms(12), Bytes::new(4500)), ms(30));
+    }
+
+    #[test]
+    fn the_past_of_a_start_is_what_the_link_gave() {
+        let trace = CapacityTrace::parse("1\n10\n10\n100\n").unwrap();
+        let before = |start, age, window| {
+            let rate = trace.rate_before(ms(start), Duration::from_millis(age), Duration::from_millis(window));
+            rate.map(Rate::bits_per_sec)
+        };
+        // Two packets of 12,000 bits in 10 ms.
+        assert_eq!(before(15, 0, 10), Some(2_400_000));
+        assert_eq!(before(25, 10, 10), before(15, 0, 10));
+        // The opportunity at a time is not before it.
+        assert_eq!(before(10, 0, 10), Some(1_200_000));
+        assert_eq!(before(90, 0, 50), None);
+        // Before the beginning is the end, and each repetition is like the first.
+        assert_eq!(before(0, 0, 100), Some(480_000));
+        assert_eq!(before(5, 0, 10), Some(1_200_000));
+        assert_eq!(before(5, 4, 96), Some(375_000));
+        assert_eq!(before(1_005, 4, 96), before(5, 4, 96));
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use clap::Args;
 use comfy_table::{CellAlignment, Table, presets};
 use flowstart_core::sources::{Finding, Statement, Verdict};
+use flowstart_core::time::Timestamp;
 use flowstart_lab::run::knowledge::at_launch;
 use flowstart_lab::study::plan::{Cell, Plan};
 use flowstart_lab::trace::explain::Explanation;
@@ -88,10 +89,11 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
         let (outcomes, seen) = observe::again(&plan, &cell, rep, causes);
         drop(waiting);
         any_failed |= failed(&outcomes);
+        let start = outcomes.get(arguments.flow as usize).map_or(Timestamp::ZERO, |outcome| outcome.start);
         explained.push(Explained {
             cell,
             explanation: seen.explanations.into_iter().nth(arguments.flow as usize).flatten(),
-            sources: at_launch(&plan, &cell),
+            sources: at_launch(&plan, &cell, start),
         });
     }
     if arguments.json {

@@ -143,7 +143,7 @@ impl Pair<'_> {
         let mut config = client::Config::new(Trust::Anyone.config(&[H3]).map_err(io::Error::other)?);
         config.receive_window = transport.profile.receive_window;
         config.quick_start = self.asks();
-        config.hint = link.hinted().filter(|_| plan.hint).map(|rate| BandwidthHint {
+        config.hint = link.hinted(Timestamp::ZERO).filter(|_| plan.hint).map(|rate| BandwidthHint {
             rate,
             technology: link.technology,
             age: Duration::ZERO,

@@ -46,20 +46,23 @@ pub struct QuicFlows {
     first: u32,
     capture: Option<Arc<Mutex<Capture>>>,
     options: StackOptions,
+    /// The age of the clients' hints.
+    hint_age: Duration,
     /// The windows that flows share, by the number of their ensemble.
     windows: BTreeMap<u32, Arc<SharedWindow>>,
 }
 
 impl QuicFlows {
-    /// No flows yet; flows added to `world` will have these options. A capture gets the datagrams that data senders
-    /// see, and the secrets that decrypt them.
-    pub fn new(world: &World, options: &StackOptions, capture: Option<Capture>) -> Self {
+    /// No flows yet; flows added to `world` will have these options, and their clients' hints this age. A capture gets
+    /// the datagrams that data senders see, and the secrets that decrypt them.
+    pub fn new(world: &World, options: &StackOptions, hint_age: Duration, capture: Option<Capture>) -> Self {
         let capture = capture.map(|capture| Arc::new(Mutex::new(capture)));
         Self {
             flows: Vec::new(),
             first: world.flow_count() as u32,
             capture,
             options: options.clone(),
+            hint_age,
             windows: BTreeMap::new(),
         }
     }
@@ -120,7 +123,7 @@ impl Hosts for QuicFlows {
         let hint = hint.map(|Hint { bandwidth, technology }| BandwidthHint {
             rate: bandwidth,
             technology,
-            age: Duration::ZERO,
+            age: self.hint_age,
         });
         let value = hint.and_then(|hint| hint.encode().ok());
         self.add_with_hint(world, config, size, seed, value)
@@ -170,7 +173,7 @@ mod tests {
     fn record(startup: &StartupConfig, window: u64, size: u64, at_once: u64) -> FlowRecord {
         let (mut world, mut config) = stage(startup, window, size);
         config.knowledge.hint = Some(Hint { bandwidth: RATE, technology: Default::default() });
-        let mut quic = QuicFlows::new(&world, &StackOptions::default(), None);
+        let mut quic = QuicFlows::new(&world, &StackOptions::default(), Duration::ZERO, None);
         let flow = quic.add(&mut world, config, Bytes::new(size), 1);
         world.ends_mut::<Transfer>(flow).unwrap().at_once = at_once;
         finish(&mut world, flow)
@@ -184,7 +187,7 @@ mod tests {
         config.knowledge.interface_rate = Some(RATE);
         world.network.trace = Some(Default::default());
         let options = StackOptions { hint_policy: policy.parse().unwrap(), ..StackOptions::default() };
-        let mut quic = QuicFlows::new(&world, &options, None);
+        let mut quic = QuicFlows::new(&world, &options, Duration::ZERO, None);
         let flow = quic.add_with_hint(&mut world, config, Bytes::new(2_000_000), 1, told);
         let record = finish(&mut world, flow);
         let entries = world.network.trace.unwrap().entries;

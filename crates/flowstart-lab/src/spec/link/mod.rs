@@ -22,6 +22,7 @@ use serde::Serialize;
 use super::routers::Routers;
 use super::scone;
 
+mod hint;
 mod named;
 mod options;
 mod parser;
@@ -30,6 +31,7 @@ mod proxy;
 pub(crate) mod recording;
 mod variation;
 
+pub use hint::Hinted;
 pub use options::options;
 pub use presets::{PRESETS, Preset};
 pub use proxy::{Distribution, Proxy};
@@ -130,7 +132,7 @@ pub struct Link {
     /// The client's statement about its access.
     pub technology: AccessTechnology,
     /// The bandwidth that the client hints; absent: the bottleneck's rate.
-    pub hint: Option<Rate>,
+    pub hint: Option<Hinted>,
     /// Hints are rounded down to a grid of this many steps per factor of ten; absent: hints are exact.
     pub hint_grid: Option<Grid>,
     /// Whether repetitions begin at different places of the recording; otherwise all begin at its beginning.
@@ -239,12 +241,6 @@ impl Link {
     /// Bandwidth-delay product at the base RTT.
     pub fn bdp(&self) -> Bytes {
         self.rate.amount_in(self.rtt)
-    }
-
-    /// The bandwidth that a client hints; `None` if the link is too slow for the grid of hints.
-    pub fn hinted(&self) -> Option<Rate> {
-        let hint = self.hint.unwrap_or(self.rate);
-        self.hint_grid.map_or(Some(hint), |grid| grid.quantize(hint))
     }
 
     /// What is under way and in the buffer when the buffer begins to overflow; `None` if it never does.
@@ -448,7 +444,7 @@ mod tests {
     #[test]
     fn what_varies_is_relative_to_the_rate_and_told_in_results() {
         let link = parse("leo,rate=50mbit").unwrap();
-        assert_eq!((link.rate, link.hinted()), (Rate::from_mbit(50), Some(Rate::from_mbit(50))));
+        assert_eq!((link.rate, link.hinted(Timestamp::ZERO)), (Rate::from_mbit(50), Some(Rate::from_mbit(50))));
         let told = serde_json::to_value(link.resolved()).unwrap();
         assert_eq!(
             (&told["rate_steps"], &told["rtt_steps"], told.get("rate_varies")),
@@ -511,23 +507,8 @@ mod tests {
     }
 
     #[test]
-    fn clients_hint_the_links_rate_unless_told_otherwise() {
-        let hinted = |text: &str| Link::parse("--link", text, Path::new(".")).unwrap().hinted().map(Rate::bits_per_sec);
-        assert_eq!(hinted("dsl-fast"), Some(50_000_000));
-        assert_eq!(hinted("dsl-fast,hint=10mbit"), Some(10_000_000));
-        // Steps of the grid are 10^(1/5) = 1.585 apart: 39.8 Mbit/s is the one below 50, 6.31 the one below 10.
-        assert_eq!(hinted("dsl-fast,hint_steps=5"), Some(39_810_717));
-        assert_eq!(hinted("dsl-fast,hint=9mbit,hint_steps=5"), Some(6_309_573));
-        // Below the grid there is no hint.
-        assert_eq!(hinted("rate=64kbit,rtt=50ms,buffer=100pkt,hint_steps=5"), None);
-    }
-
-    #[test]
-    fn wrong_hints_say_what_is_allowed() {
-        let error = |text: &str| Link::parse("--link", text, Path::new(".")).unwrap_err().to_string();
-        assert!(error("lte,hint=0mbit").contains("allowed is 1kbit to"));
-        assert!(error("lte,hint_steps=0").contains("1 to 100"));
-        assert!(error("lte,hint_steps=x").contains("hint_steps"));
+    fn a_start_in_a_recording_needs_one() {
+        let error = |text: &str| parse(text).unwrap_err().to_string();
         assert!(error("lte,trace_start=varied").contains("no recording"));
         assert!(error("lte,trace_start=later").contains("zero and varied"));
     }

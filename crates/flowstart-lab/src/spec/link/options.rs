@@ -4,11 +4,11 @@ use flowstart_core::time::Duration;
 
 use super::super::form::{self, Key};
 use super::super::{routers, scone};
-use super::{ACCESS_RATE, Link, proxy};
+use super::{ACCESS_RATE, Link, hint, proxy};
 
 /// All keys of links.
 pub fn options() -> impl Iterator<Item = Key> {
-    let own = [KEYS, proxy::KEYS].into_iter().flatten().map(Key::told);
+    let own = [KEYS, hint::KEYS, proxy::KEYS].into_iter().flatten().map(Key::told);
     own.chain(scone::KEYS.iter().copied()).chain(routers::KEYS.iter().map(Key::told))
 }
 
@@ -16,7 +16,7 @@ impl Link {
     /// The first of its keys for which there is nothing between two sockets: other hosts' links, further hops, and what
     /// only a simulator can do.
     pub fn key_without_sockets(&self) -> Option<&'static str> {
-        let own = [KEYS, proxy::KEYS].into_iter().find_map(|keys| form::only_simulated(keys, self));
+        let own = [KEYS, hint::KEYS, proxy::KEYS].into_iter().find_map(|keys| form::only_simulated(keys, self));
         own.or_else(|| form::only_simulated(routers::KEYS, self.routers.as_ref()?))
     }
 }
@@ -75,9 +75,6 @@ const KEYS: &[Key<Link>] = &[
     Key::new("policer", "bytes", "bucket whose excess is dropped", "none").such_as("policer=100KB"),
     Key::new("technology", "dsl, docsis, wifi, lte, ...", "the client's statement about its access", "unknown")
         .such_as("technology=cable"),
-    Key::new("hint", "a rate", "the bandwidth that the client hints", "the bottleneck's rate").such_as("hint=40mbit"),
-    Key::new("hint_steps", "1 to 100", "steps per factor of ten to which hints are rounded down", "exact")
-        .such_as("hint_steps=5"),
     Key::new("xcp", "on or off", "whether every hop is an XCP router", "off")
         .such_as("xcp=on")
         .only_simulated(|link| link.xcp),

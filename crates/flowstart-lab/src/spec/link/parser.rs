@@ -3,7 +3,6 @@
 use std::path::Path;
 use std::str::FromStr;
 
-use flowstart_core::quantize::Grid;
 use flowstart_core::spec::{Fraction, names};
 use flowstart_core::time::Duration;
 use flowstart_core::units::{Bytes, Rate};
@@ -11,7 +10,7 @@ use flowstart_sim::link::wire::{Jitter, LossModel, Reordering};
 
 use super::super::routers::Routers;
 use super::super::{InputError, RATES, Spec, scone};
-use super::{ACCESS_RATE, Buffer, Cross, Link, PRESETS, Varies, named, proxy, recording};
+use super::{ACCESS_RATE, Buffer, Cross, Hinted, Link, PRESETS, Varies, hint, named, proxy, recording};
 
 /// Longest propagation delay of anything.
 const LONGEST_DELAY: Duration = Duration::from_millis(100_000);
@@ -114,8 +113,8 @@ fn read(spec: &mut Spec<'_>, noise: bool, directory: &Path) -> Result<Link, Inpu
     let policer = bucket(spec, "policer")?;
     let counts_in_service = spec.one_of("counts", &[("waiting", false), ("system", true)])?.unwrap_or(false);
     let technology = spec.read("technology")?.unwrap_or_default();
-    let hint = spec.within("hint", RATES)?;
-    let hint_grid = hint_grid(spec)?;
+    let hint = Hinted::read(spec, trace.as_ref().map(|recording| &*recording.trace))?;
+    let hint_grid = hint::grid(spec)?;
     let trace_start_varies = spec.one_of("trace_start", &[("zero", false), ("varied", true)])?;
     let trace_start_varies = trace_start_varies.unwrap_or(noise && trace.is_some());
     if trace_start_varies && trace.is_none() {
@@ -301,12 +300,4 @@ fn reordering(text: &str) -> Result<Reordering, String> {
     };
     let Fraction(probability) = probability.parse()?;
     Ok(Reordering { probability, delay: within(quantity(delay)?, Duration::ZERO, LONGEST_DELAY)? })
-}
-
-/// The grid of hints.
-fn hint_grid(spec: &mut Spec<'_>) -> Result<Option<Grid>, InputError> {
-    let Some(steps_per_decade) = spec.read("hint_steps")? else { return Ok(None) };
-    let grid = Grid { steps_per_decade, ..Grid::default() };
-    grid.validate().map_err(|_| spec.refused_value("hint_steps", "allowed is 1 to 100 steps per factor of ten"))?;
-    Ok(Some(grid))
 }

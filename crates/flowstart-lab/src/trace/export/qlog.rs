@@ -147,7 +147,7 @@ impl<W: Write> Log<W> {
             },
         };
         write_record(&mut out, &header)?;
-        let sources = at_launch(plan, cell).into();
+        let sources = at_launch(plan, cell, start).into();
         Ok(Self { out, start, profile, sources, first: u32::MAX, flows: Vec::new() })
     }
 
