@@ -1,5 +1,5 @@
-//! `flowstart` on a disk that is full, or of which it may use a part: a server whose files cannot be written does no harm
-//! to connections, and what was written can be read; a command whose output cannot be written fails.
+//! `flowstart` on a disk that is full, or of which it may use a part: a server whose files cannot be written does no
+//! harm to connections, and what was written can be read; a command whose output cannot be written fails.
 
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
