@@ -16,7 +16,7 @@ use flowstart_core::event::{self, Decision, Ecn, Loss, Position, Sent};
 use flowstart_core::launch::UNPACED;
 use flowstart_core::pacer::Pacer;
 use flowstart_core::path::PathKnowledge;
-use flowstart_core::rtt::RttEstimator;
+use flowstart_core::rtt::{GRANULARITY, INITIAL_RTT, MAX_ACK_DELAY, RttEstimator};
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
 
@@ -25,12 +25,8 @@ use crate::layout::{Ack, Output, Phase, Status};
 use crate::quantity::{FASTEST, LARGEST, amount, flag, some_span, span, time};
 use crate::refusal::Refusal;
 
-/// RTT before the first sample (RFC 9002, section 6.2.2).
-const INITIAL_RTT: Duration = Duration::from_millis(333);
 /// A coarse clock may measure less, and no rate can be derived from an RTT of zero.
 const SHORTEST_RTT: Duration = Duration::from_micros(1);
-/// `max_ack_delay` of the peer that probe timeouts assume (RFC 9000, section 18.2).
-const MAX_ACK_DELAY: Duration = Duration::from_millis(25);
 /// Segments of the smallest window (RFC 9002, section 7.2). With a window of one, a host may wait for ever to send a
 /// full packet behind a smaller one that is still in flight.
 const MINIMUM_WINDOW: u64 = 2;
@@ -195,7 +191,7 @@ impl Flow {
 
     /// Nothing was in flight before the packet that leaves now.
     fn resume(&mut self) {
-        let timeout = self.rtt.smoothed() + self.rtt.variation() * 4 + MAX_ACK_DELAY;
+        let timeout = self.rtt.probe_timeout(GRANULARITY, MAX_ACK_DELAY);
         let resume = Resume { now: self.now, idle: self.now.since(self.last_sent), timeout };
         self.controller.on_resume(&resume, &PathKnowledge::default(), &self.rtt);
         if !self.controller.in_recovery() {

@@ -257,8 +257,9 @@ impl Both {
                 }
                 if in_flight == 0 {
                     let Host { controller, now, rtt, .. } = &mut self.rust;
-                    // RFC 9002, section 6.2.1, with the default max_ack_delay.
-                    let timeout = rtt.smoothed() + rtt.variation() * 4 + Duration::from_millis(25);
+                    // RFC 9002, section 6.2.1, with a timer of 1 ms and the default max_ack_delay.
+                    let variation = (rtt.variation() * 4).max(Duration::from_millis(1));
+                    let timeout = rtt.smoothed() + variation + Duration::from_millis(25);
                     let resume = Resume { now: *now, idle: now.since(self.last_sent), timeout };
                     controller.on_resume(&resume, &PathKnowledge::default(), rtt);
                 }

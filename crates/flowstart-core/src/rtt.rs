@@ -2,6 +2,14 @@
 
 use crate::time::{Duration, Timestamp};
 
+/// RTT before the first sample (RFC 9002, section 6.2.2: `kInitialRtt`).
+pub const INITIAL_RTT: Duration = Duration::from_millis(333);
+/// The precision of a host's timer (RFC 9002, section 6.1.2: `kGranularity`).
+pub const GRANULARITY: Duration = Duration::from_millis(1);
+/// The longest that a receiver delays its acknowledgements, unless it says so (RFC 9000, section 18.2:
+/// `max_ack_delay`).
+pub const MAX_ACK_DELAY: Duration = Duration::from_millis(25);
+
 /// Smoothed RTT, its variation and its minimum.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RttEstimator {
@@ -64,6 +72,12 @@ impl RttEstimator {
     /// The mean deviation (rttvar).
     pub fn variation(&self) -> Duration {
         self.variation
+    }
+
+    /// The probe timeout of QUIC for a timer of this granularity and a peer with this `max_ack_delay` (RFC 9002, section
+    /// 6.2.1).
+    pub fn probe_timeout(&self, granularity: Duration, max_ack_delay: Duration) -> Duration {
+        self.smoothed + (self.variation * 4).max(granularity) + max_ack_delay
     }
 
     /// Whether there was a sample.

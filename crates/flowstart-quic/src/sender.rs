@@ -30,7 +30,7 @@ use flowstart_core::doubt::Doubt;
 use flowstart_core::event::{Ack, Decision, Position, Sent};
 use flowstart_core::launch::UNPACED;
 use flowstart_core::needs::Needs;
-use flowstart_core::rtt::RttEstimator;
+use flowstart_core::rtt::{GRANULARITY, INITIAL_RTT, MAX_ACK_DELAY, RttEstimator};
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::Bytes;
 
@@ -41,12 +41,8 @@ use crate::flow::{Flow, Status};
 use crate::sent::{Packet, SentLog};
 use crate::sharing::Membership;
 
-/// RTT before the first sample (RFC 9002, section 6.2.2).
-const INITIAL_RTT: Duration = Duration::from_millis(333);
 /// A coarse clock may measure less, and no rate can be derived from an RTT of zero.
 const SHORTEST_RTT: Duration = Duration::from_micros(1);
-/// `max_ack_delay` of the peer that probe timeouts assume (RFC 9000, section 18.2).
-const MAX_ACK_DELAY: Duration = Duration::from_millis(25);
 /// A packet's fate is known when an acknowledgement covers a packet that left this much plus four RTTs later.
 const FATE_KNOWN: Duration = Duration::from_millis(1000);
 /// Packets of the smallest window (RFC 9002, section 7.2). With a window of one, a host may wait for ever to send a
@@ -243,9 +239,9 @@ impl Sender {
         self.sent.len()
     }
 
-    /// RFC 9002, section 6.2.1.
+    /// That of a peer with the default `max_ack_delay`.
     fn probe_timeout(&self) -> Duration {
-        self.rtt.smoothed() + self.rtt.variation() * 4 + MAX_ACK_DELAY
+        self.rtt.probe_timeout(GRANULARITY, MAX_ACK_DELAY)
     }
 
     /// The host's smoothed RTT before the frame's own sample.

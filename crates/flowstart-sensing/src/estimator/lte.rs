@@ -6,9 +6,10 @@
 //! from the MCS and the number of resource blocks. The rate of IP packets is what headers and retransmissions leave.
 //!
 //! Differences from the reference: only the columns of table 7.1.7.2.1-1 for a whole carrier are here (6, 15, 25, 50,
-//! 75 and 100 resource blocks), since an estimate is for a client alone. With four layers a codeword spans two; table
-//! 7.1.7.2.2-1, which maps their sizes, is approximated by twice the size for one layer, at most 1 % too much (for MCS
-//! 28 and 100 blocks 150,752 bits instead of 149,776). 256-QAM (table 7.1.7.1-1A) is left out: a modem that uses it is
+//! 75 and 100 resource blocks), since an estimate is for a client alone. With four layers a codeword spans two, and has
+//! the size for twice as many blocks (section 7.1.7.2.2). Where that is no column, it is approximated by twice the size
+//! for one layer: table 7.1.7.2.2-1, which maps larger sizes, has at most 1 % less (for MCS 28 and 100 blocks 149,776
+//! bits instead of 150,752). 256-QAM (table 7.1.7.1-1A) is left out: a modem that uses it is
 //! refused, and so is MCS 29 to 31, which only repeats. `downlink_share` accounts for TDD subframes in the uplink.
 //! Smartphones do not tell applications all of this, as the paper notes; modems of routers do.
 //!
@@ -101,6 +102,15 @@ impl Bandwidth {
             Self::Mhz20 => &BLOCKS_100,
         }
     }
+
+    /// Those for twice as many, which a codeword on two layers has with up to 55 resource blocks.
+    const fn sizes_of_twice(self) -> Option<&'static [u32; 27]> {
+        match self {
+            Self::Mhz5 => Some(&BLOCKS_50),
+            Self::Mhz10 => Some(&BLOCKS_100),
+            Self::Mhz1_4 | Self::Mhz3 | Self::Mhz15 | Self::Mhz20 => None,
+        }
+    }
 }
 
 /// The modem's statement about one carrier.
@@ -174,8 +184,12 @@ impl Carrier {
         if !matches!(self.layers, 1 | 2 | 4) {
             return Err(LteError::Layers(self.layers));
         }
-        let size = self.bandwidth.sizes()[tbs_index(self.mcs)?];
-        Ok(Rate::from_bits_per_sec(u64::from(size) * u64::from(self.layers) * SUBFRAMES))
+        let index = tbs_index(self.mcs)?;
+        let bits = match (self.layers, self.bandwidth.sizes_of_twice()) {
+            (4, Some(sizes)) => 2 * u64::from(sizes[index]),
+            (layers, _) => u64::from(layers) * u64::from(self.bandwidth.sizes()[index]),
+        };
+        Ok(Rate::from_bits_per_sec(bits * SUBFRAMES))
     }
 }
 
@@ -211,6 +225,8 @@ mod tests {
         // more).
         assert_eq!(phy(Bandwidth::Mhz20, 28, 2), 150_752_000);
         assert_eq!(phy(Bandwidth::Mhz20, 28, 4), 301_504_000);
+        // Of 10 MHz, two codewords on two layers each have the blocks of 20 MHz.
+        assert_eq!(phy(Bandwidth::Mhz10, 28, 4), phy(Bandwidth::Mhz20, 28, 2));
         // Category 3 has 102,048 bits per TTI: two blocks of 51,024, MCS 23.
         assert_eq!(phy(Bandwidth::Mhz20, 23, 2), 102_048_000);
     }

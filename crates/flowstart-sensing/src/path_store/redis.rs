@@ -24,8 +24,8 @@ use super::{Forgotten, Observation, PathRecord, PathStore, Prefix, Retention, St
 
 /// Calls that may wait for the thread; another one is refused at once.
 const WAITING: usize = 64;
-/// Keys that `expire` asks for at a time.
-const KEYS_AT_A_TIME: usize = 1000;
+/// Keys that `expire` asks for at a time. Other calls wait for one such step, not for all.
+const KEYS_AT_A_TIME: usize = 100;
 
 /// Where the server is and how long it may take.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -114,25 +114,30 @@ struct Dialogue {
 impl Dialogue {
     fn serve(mut self, calls: &Receiver<Call>) {
         for call in calls {
-            // The caller is gone, and the next one should not wait for an answer without a reader.
-            if call.deadline <= Instant::now() && matches!(call.work, Work::Get(_)) {
-                continue;
-            }
-            let answer = self.work(&call.work);
-            if matches!(answer, Err(StoreError::Server(_))) {
-                // Half an answer may be on its way; a new connection is the only way to be sure.
-                self.connection = None;
-            }
-            let _ = call.answer.send(answer);
+            self.answer(&call, calls);
         }
     }
 
-    fn work(&mut self, work: &Work) -> Result<Answer, StoreError> {
-        match work {
-            Work::Get(prefix) => self.get(*prefix).map(Answer::Record),
-            Work::Put(prefix, observation) => self.put(*prefix, observation).map(|()| Answer::Saved),
-            Work::Expire(now) => self.expire(*now).map(Answer::Forgotten),
+    /// Answers a call, and during one that takes long those that come meanwhile.
+    fn answer(&mut self, call: &Call, calls: &Receiver<Call>) {
+        // The caller is gone, and the next one should not wait for an answer without a reader.
+        if call.deadline <= Instant::now() && matches!(call.work, Work::Get(_)) {
+            return;
         }
+        let answer = match call.work {
+            Work::Get(prefix) => self.get(prefix).map(Answer::Record),
+            Work::Put(prefix, observation) => self.put(prefix, &observation).map(|()| Answer::Saved),
+            Work::Expire(now) => self.expire(now, calls).map(Answer::Forgotten),
+        };
+        self.tell(call, answer);
+    }
+
+    fn tell(&mut self, call: &Call, answer: Result<Answer, StoreError>) {
+        if matches!(answer, Err(StoreError::Server(_))) {
+            // Half an answer may be on its way; a new connection is the only way to be sure.
+            self.connection = None;
+        }
+        let _ = call.answer.send(answer);
     }
 
     fn connection(&mut self) -> RedisResult<&mut Connection> {
@@ -192,36 +197,56 @@ impl Dialogue {
         Ok(())
     }
 
-    fn expire(&mut self, now: UnixTime) -> Result<u64, StoreError> {
+    /// Forgets what is expired in all keys of the namespace, and answers `calls` between two steps.
+    fn expire(&mut self, now: UnixTime, calls: &Receiver<Call>) -> Result<u64, StoreError> {
+        let (mut cursor, mut forgotten) = (0, 0);
+        loop {
+            let (next, more) = self.expire_some(now, cursor)?;
+            (cursor, forgotten) = (next, forgotten + more);
+            if cursor == 0 {
+                return Ok(forgotten);
+            }
+            while let Ok(call) = calls.try_recv() {
+                match call.work {
+                    Work::Expire(_) => self.tell(&call, Err(StoreError::Busy)),
+                    Work::Get(_) | Work::Put(..) => self.answer(&call, calls),
+                }
+            }
+        }
+    }
+
+    /// Forgets what is expired in the keys of a step. Returns where the next one begins, and the prefixes of which
+    /// nothing is left.
+    fn expire_some(&mut self, now: UnixTime, cursor: u64) -> Result<(u64, u64), StoreError> {
         let pattern = format!("{}path:*", escaped(&self.namespace));
         let (oldest, latest) = (expired(now, &self.retention), implausible(now, &self.retention));
         let skip = self.keys(Prefix::from(ipnet::IpNet::default())).0.len() - "0.0.0.0/0".len();
         let counted = format!("{}samples:", self.namespace);
         let connection = self.connection()?;
-        let mut cursor: u64 = 0;
-        let mut forgotten = 0;
-        loop {
-            let mut scan = Cmd::new();
-            scan.arg("SCAN").arg(cursor).arg("MATCH").arg(&pattern).arg("COUNT").arg(KEYS_AT_A_TIME);
-            let (next, keys): (u64, Vec<String>) = scan.query(connection)?;
-            for key in keys {
-                let (removed, ahead, left): (u64, u64, u64) = redis::pipe()
-                    .atomic()
-                    .zrembyscore(&key, "-inf", oldest)
-                    .zrembyscore(&key, latest, "+inf")
-                    .zcard(&key)
-                    .query(connection)?;
-                if removed + ahead > 0 && left == 0 {
-                    forgotten += 1;
-                    let count = format!("{counted}{}", key.get(skip..).unwrap_or_default());
-                    redis::cmd("DEL").arg(count).exec(connection)?;
-                }
-            }
-            cursor = next;
-            if cursor == 0 {
-                return Ok(forgotten);
-            }
+        let mut scan = Cmd::new();
+        scan.arg("SCAN").arg(cursor).arg("MATCH").arg(&pattern).arg("COUNT").arg(KEYS_AT_A_TIME);
+        let (next, keys): (u64, Vec<String>) = scan.query(connection)?;
+        if keys.is_empty() {
+            return Ok((next, 0));
         }
+        let mut removal = redis::pipe();
+        removal.atomic();
+        for key in &keys {
+            removal.zrembyscore(key, "-inf", oldest).zrembyscore(key, latest, "+inf").zcard(key);
+        }
+        let removed: Vec<u64> = removal.query(connection)?;
+        let (removed, _) = removed.as_chunks::<3>();
+        let is_empty = |(_, counts): &(&String, &[u64; 3])| counts[0] + counts[1] > 0 && counts[2] == 0;
+        let empty: Vec<String> = keys
+            .iter()
+            .zip(removed)
+            .filter(is_empty)
+            .map(|(key, _)| format!("{counted}{}", key.get(skip..).unwrap_or_default()))
+            .collect();
+        if !empty.is_empty() {
+            redis::cmd("DEL").arg(&empty).exec(connection)?;
+        }
+        Ok((next, empty.len() as u64))
     }
 }
 
@@ -379,6 +404,36 @@ mod tests {
         });
         let record = stores[0].get(here, UnixTime::from_secs(1000)).unwrap().unwrap();
         assert_eq!((record.observations().len(), record.samples()), (30, 30));
+    }
+
+    #[test]
+    fn a_sweep_through_many_prefixes_holds_up_nobody() {
+        let Some(server) = Server::start() else { return };
+        let store = server.store();
+        let mut direct = Client::open(format!("redis://127.0.0.1:{}/", server.port)).unwrap();
+        const PREFIXES: u64 = 20_000;
+        let mut old = redis::pipe();
+        for place in 0..PREFIXES {
+            let net = format!("10.{}.{}.0/24", place / 256, place % 256);
+            old.zadd(format!("flowstart:path:{net}"), "old", 1).set(format!("flowstart:samples:{net}"), 1);
+        }
+        old.exec(&mut direct).unwrap();
+        let here = prefix("192.0.2.0/24");
+        store.put(here, seen(1_000_000_000, 50, 70_000, 25)).unwrap();
+        let now = UnixTime::from_secs(1_000_000_000);
+        let (forgotten, answers) = std::thread::scope(|scope| {
+            let sweep = scope.spawn(|| store.expire(now).unwrap());
+            let mut answers = 0;
+            while !sweep.is_finished() {
+                assert_eq!(store.get(here, now).unwrap().unwrap().observations().len(), 1);
+                answers += 1;
+            }
+            (sweep.join().unwrap(), answers)
+        });
+        assert_eq!(forgotten.expired, PREFIXES);
+        assert!(answers > 10, "{answers} answers while the sweep went on");
+        let left: u64 = redis::cmd("DBSIZE").query(&mut direct).unwrap();
+        assert_eq!(left, 2, "the observations and the number of the one that is left");
     }
 
     #[test]

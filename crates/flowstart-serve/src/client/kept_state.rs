@@ -12,9 +12,17 @@ use super::ClientError;
 #[derive(Debug)]
 pub(super) struct KeptState {
     file: PathBuf,
-    latest: Mutex<Option<Vec<u8>>>,
+    latest: Mutex<Latest>,
     /// Why the latest one is not in the file.
     unkept: Mutex<Option<io::Error>>,
+}
+
+/// The latest path state.
+#[derive(Debug, Default)]
+struct Latest {
+    state: Option<Vec<u8>>,
+    /// Whether it is not in the file yet.
+    is_new: bool,
 }
 
 impl KeptState {
@@ -25,23 +33,34 @@ impl KeptState {
     /// [`ClientError::File`] when it cannot be read.
     pub(super) fn read(file: PathBuf) -> Result<Self, ClientError> {
         match flowstart_files::read_if_any(&file, MAX_PATH_STATE as u64) {
-            Ok(latest) => Ok(Self { file, latest: Mutex::new(latest), unkept: Mutex::default() }),
+            Ok(state) => {
+                let latest = Mutex::new(Latest { state, is_new: false });
+                Ok(Self { file, latest, unkept: Mutex::default() })
+            }
             Err(error) => Err(ClientError::File { file, problem: error.to_string() }),
         }
     }
 
     /// The latest one.
     pub(super) fn latest(&self) -> Option<Vec<u8>> {
-        self.locked().clone()
+        self.locked().state.clone()
     }
 
-    /// Keeps `state` for the next connection. What a client may not send is not worth keeping.
+    /// Takes `state` for the next connection. What a client may not send is not worth keeping.
     pub(super) fn learn(&self, state: Vec<u8>) {
         if (1..=MAX_PATH_STATE).contains(&state.len()) {
-            let written = flowstart_files::replace_secret(&self.file, &state);
-            *self.unkept.lock().unwrap_or_else(PoisonError::into_inner) = written.err();
-            *self.locked() = Some(state);
+            *self.locked() = Latest { state: Some(state), is_new: true };
         }
+    }
+
+    /// Puts the latest one into the file. Nothing is measured meanwhile: it takes as long as the disk.
+    pub(super) fn keep(&self) {
+        let mut latest = self.locked();
+        if let Some(state) = latest.state.as_deref().filter(|_| latest.is_new) {
+            let written = flowstart_files::replace_secret(&self.file, state);
+            *self.unkept.lock().unwrap_or_else(PoisonError::into_inner) = written.err();
+        }
+        latest.is_new = false;
     }
 
     /// Why the latest one is not in the file, told once.
@@ -55,7 +74,7 @@ impl KeptState {
         ClientError::File { file: self.file.clone(), problem: error.to_string() }
     }
 
-    fn locked(&self) -> MutexGuard<'_, Option<Vec<u8>>> {
+    fn locked(&self) -> MutexGuard<'_, Latest> {
         self.latest.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

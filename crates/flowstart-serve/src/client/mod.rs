@@ -356,7 +356,9 @@ impl Client {
         out: &mut (dyn AsyncWrite + Unpin + Send),
         watch: &(dyn Fn(Progress) + Sync),
     ) -> Result<Timings, ClientError> {
-        self.once(url, servers, false, out, watch).await
+        let timings = self.once(url, servers, false, out, watch).await;
+        self.keep();
+        timings
     }
 
     /// As [`Client::get`], and resumes the session with `server`: the request leaves with the first packet (0-RTT), if
@@ -372,7 +374,9 @@ impl Client {
         out: &mut (dyn AsyncWrite + Unpin + Send),
         watch: &(dyn Fn(Progress) + Sync),
     ) -> Result<Timings, ClientError> {
-        self.once(url, &[server], true, out, watch).await
+        let timings = self.once(url, &[server], true, out, watch).await;
+        self.keep();
+        timings
     }
 
     /// Gets `url` over [`Config::connections`] at a time, and throws the content away.
@@ -388,7 +392,15 @@ impl Client {
                 Err(failure) => failures.push(failure),
             }
         }
+        self.keep();
         Many { timings, failures, open: self.together.open.load(Ordering::Relaxed) }
+    }
+
+    /// Puts the path state that came into its file.
+    fn keep(&self) {
+        if let Some(kept) = &self.path_state {
+            kept.keep();
+        }
     }
 
     /// Why the path state of a transfer that is complete is not in its file, told once.

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use flowstart_core::path::PathKnowledge;
 use flowstart_core::sources::Verdict;
+use flowstart_quic::hint::policy::Evidence;
 use flowstart_quic::transport_parameters::PeerParameters;
 use flowstart_quic::{Flow, session};
 use h3::error::Code;
@@ -117,12 +118,9 @@ impl Shared {
         } else {
             completed.await;
         }
-        let delivered = match heard.await {
-            Ok(heard) => heard.tell(&flow),
-            Err(_) => None,
-        };
+        let evidence = heard.await.map_or_else(|_| Evidence::default(), |heard| heard.tell(&flow));
         self.metrics.active.inc();
-        let mut client = Client::new(self.clone(), connection, flow.clone(), &label, notes, address, delivered);
+        let mut client = Client::new(self.clone(), connection, flow.clone(), &label, notes, address, evidence);
         if let Some(Said { parameters, advised, asking }) = said {
             client = client.with_path(advised, asking);
             if let Ok(Some(hint)) = parameters.hint {

@@ -9,9 +9,10 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes as Chunk;
-use flowstart_core::units::{Bytes, Rate};
+use flowstart_core::units::Bytes;
 use flowstart_quic::Flow;
-use flowstart_quic::hint::policy::Grant;
+use flowstart_quic::hint::client_hints;
+use flowstart_quic::hint::policy::{Evidence, Grant};
 use futures_util::FutureExt;
 use h3::error::{Code, StreamError};
 use h3::server::RequestStream;
@@ -33,8 +34,6 @@ use crate::http3;
 use crate::metrics::{self, Answered, OfScheme, size_class};
 use crate::path_state::PATH_STATE;
 
-/// The client hints that browsers should send with later requests (RFC 8942, Network Information API).
-const ACCEPT_CH: &str = "Downlink, RTT, ECT";
 /// Answers of a connection whose content is read at a time; each holds a file, and two parts of it (128 KB).
 const ANSWERS: usize = 16;
 /// What a client acknowledges, within the time that an answer may wait for it, to let its other answers wait on: 16 KiB
@@ -53,8 +52,8 @@ pub(super) struct Client {
     /// Notes for its qlog file.
     notes: qlog::Notes,
     address: IpAddr,
-    /// Highest rate that was ever delivered to its prefix.
-    delivered: Option<Rate>,
+    /// What is known of its path, for what its hints claim.
+    evidence: Evidence,
     hint: Mutex<HintState>,
     /// What its path advises, if it carries SCONE packets.
     advised: Option<Advised>,
@@ -111,7 +110,7 @@ fn malformed(request: &Request<()>) -> Option<&'static str> {
 }
 
 impl Client {
-    /// A connection without requests so far. `delivered` is the highest rate that was ever delivered to its prefix.
+    /// A connection without requests so far.
     pub(super) fn new(
         server: Arc<Shared>,
         connection: noq::Connection,
@@ -119,7 +118,7 @@ impl Client {
         scheme: &str,
         notes: qlog::Notes,
         address: IpAddr,
-        delivered: Option<Rate>,
+        evidence: Evidence,
     ) -> Self {
         Self {
             server,
@@ -128,7 +127,7 @@ impl Client {
             scheme: scheme.to_owned(),
             notes,
             address,
-            delivered,
+            evidence,
             hint: Mutex::new(HintState::None),
             advised: None,
             asking: None,
@@ -420,7 +419,7 @@ impl Client {
             .header(header::CONTENT_TYPE, media_type)
             .header(header::CONTENT_LENGTH, size.get())
             .header(header::DATE, httpdate::fmt_http_date(SystemTime::now()))
-            .header("accept-ch", ACCEPT_CH)
+            .header("accept-ch", client_hints::ACCEPT_CH)
     }
 
     fn count(&self, status: StatusCode) {

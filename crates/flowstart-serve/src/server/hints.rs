@@ -7,10 +7,8 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use flowstart_core::path::Hint;
-use flowstart_core::units::Rate;
 use flowstart_quic::hint::policy::{Evidence, Grant, PrefixTotals, Verdict};
 use flowstart_quic::hint::{BandwidthHint, ClientHints, HintPolicy};
-use flowstart_sensing::interface;
 use flowstart_sensing::path_store::Prefixes;
 use http::HeaderMap;
 
@@ -20,30 +18,24 @@ pub(crate) struct Hints {
     policy: HintPolicy,
     totals: Arc<PrefixTotals>,
     prefixes: Prefixes,
-    interfaces: interface::Config,
 }
 
 impl Hints {
     /// By this policy. Its totals are those of /24 and /48 prefixes.
     pub(crate) fn new(policy: HintPolicy) -> Self {
         let (totals, prefixes) = (Arc::default(), Prefixes::default());
-        Self { policy, totals, prefixes, interfaces: interface::Config::default() }
+        Self { policy, totals, prefixes }
     }
 
-    /// The decision on the hint of `client`; connections to its prefix have delivered at most at this rate. The grant
-    /// lasts until it is dropped.
+    /// The decision on the hint of `client` with this evidence. The grant lasts until it is dropped.
     pub(crate) fn admit(
         &self,
         client: IpAddr,
         hint: &BandwidthHint,
-        delivered: Option<Rate>,
+        evidence: &Evidence,
     ) -> (Verdict, Option<Hint>, Option<Grant>) {
-        let wants_link = self.policy.needs_link();
-        // An interface that does not tell its speed counts as unknown.
-        let speed = || self.interfaces.speed_towards(client).ok().flatten();
-        let evidence = Evidence { link: wants_link.then(speed).flatten(), delivered, ..Evidence::default() };
         let prefix = self.prefixes.prefix_of(client).network();
-        let (verdict, grant) = self.totals.admit(&self.policy, prefix, hint, &evidence);
+        let (verdict, grant) = self.totals.admit(&self.policy, prefix, hint, evidence);
         (verdict, verdict.of(hint), grant)
     }
 }
@@ -64,13 +56,14 @@ mod tests {
     use super::*;
     use flowstart_core::path::AccessTechnology;
     use flowstart_core::time::Duration;
+    use flowstart_core::units::Rate;
 
     #[test]
     fn clients_share_the_total_of_their_prefix() {
         let hints = Hints::new("cap:prefix=60mbit".parse().unwrap());
         let hint = BandwidthHint { rate: Rate::from_mbit(50), technology: AccessTechnology::Wifi, age: Duration::ZERO };
         let rate = |client: &str| {
-            let (_, hint, grant) = hints.admit(client.parse().unwrap(), &hint, None);
+            let (_, hint, grant) = hints.admit(client.parse().unwrap(), &hint, &Evidence::default());
             (hint.map(|hint| hint.bandwidth), grant)
         };
         let (first, kept) = rate("192.0.2.1");

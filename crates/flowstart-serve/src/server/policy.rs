@@ -216,7 +216,8 @@ impl Policy {
             // Those that fell back stay; the others begin anew.
             own.retain(|_, watch| watch.is_plain(now));
         }
-        let is_prefix_plain = own.len() < WATCHED
+        let has_place = own.len() < WATCHED || own.contains_key(&prefix);
+        let is_prefix_plain = has_place
             && own.entry(prefix).or_insert_with(|| Watch::new(rule, rule.launches)).record(prefix, sent, lost, now);
         drop(own);
         match (self.watch().record(prefix, sent, lost, now), is_prefix_plain) {
@@ -379,5 +380,22 @@ mod tests {
         assert_eq!(policy.choose(client(10), 0.0, now).1, "listener");
         let last = policy.record(client(10), "a", Bytes::new(100_000), Bytes::new(90_000), now);
         assert_eq!(last, Some(GivenUp::ForAll));
+    }
+
+    #[test]
+    fn a_prefix_that_is_watched_stays_watched_when_no_other_can_be() {
+        let fall_back = FallBack { limit: 0.05, launches: 1, recovery: Duration::from_secs(60) };
+        let policy = Policy::new(Schemes { fall_back, ..Schemes::new(scheme("listener"), scheme("plain")) });
+        let now = Instant::now();
+        let record = |place: usize, lost| {
+            let client = IpAddr::from([10, (place / 256) as u8, (place % 256) as u8, 1]);
+            policy.record(client, "a", Bytes::new(100_000), Bytes::new(lost), now)
+        };
+        let last = WATCHED - 1;
+        assert!((0..last).all(|place| record(place, 90_000).is_some()));
+        assert_eq!(record(last, 0), None);
+        assert!(matches!(record(last, 90_000), Some(GivenUp::For(_))));
+        assert_eq!(policy.fallen_back_prefixes(now), WATCHED);
+        assert_eq!(record(WATCHED, 90_000), None, "there is no place for it");
     }
 }

@@ -14,6 +14,7 @@ use flowstart_core::path::SavedPath;
 use flowstart_core::sources::{Sources, Statement, Verdict};
 use flowstart_core::units::{Bytes, Rate};
 use flowstart_quic::Flow;
+use flowstart_quic::hint::policy::Evidence;
 use flowstart_sensing::application_request::ApplicationRequest;
 use flowstart_sensing::interface;
 use flowstart_sensing::oracle::{Capacity, ClientConfig, OracleClient, OracleError};
@@ -52,6 +53,8 @@ pub(super) struct SourcesOfServer {
     saver: Option<Saver>,
     oracle: Option<Arc<OracleClient>>,
     interface: Option<(InterfaceChoice, interface::Config)>,
+    /// Whether the policy for hints compares them with the speed of the server's own link.
+    judges_by_link: bool,
     /// Of path store, oracle and interface.
     questions: [Arc<Semaphore>; 3],
     deadline: Option<Duration>,
@@ -62,6 +65,8 @@ pub(super) struct Heard {
     path_store: Option<Told<paths::Known>>,
     oracle: Option<Told<Capacity>>,
     interface: Option<Told<Rate>>,
+    /// The speed of the server's own link; none as well where it is not known.
+    link: Option<Rate>,
 }
 
 /// What a source says, if anything, or why it does not.
@@ -97,6 +102,7 @@ impl SourcesOfServer {
             paths,
             oracle: oracle.transpose().map_err(ServerError::Source)?,
             interface: config.interface.clone().map(|choice| (choice, interface::Config::default())),
+            judges_by_link: config.hint_policy.needs_link(),
             deadline: config.deadline,
             questions: std::array::from_fn(|_| Arc::new(Semaphore::new(QUESTIONS))),
         })
@@ -133,8 +139,12 @@ impl SourcesOfServer {
             };
             Some(in_time(of_interface, move || speed().map_err(|error| failed(&error))).await)
         };
-        let (path_store, oracle, interface) = tokio::join!(path_store, oracle, interface);
-        Heard { path_store, oracle, interface }
+        let link = async {
+            let speed = move || interface::Config::default().speed_towards(client).map_err(|error| failed(&error));
+            if self.judges_by_link { in_time(of_interface, speed).await.ok().flatten() } else { None }
+        };
+        let (path_store, oracle, interface, link) = tokio::join!(path_store, oracle, interface, link);
+        Heard { path_store, oracle, interface, link }
     }
 
     /// The application's request for an answer of this size. One that can wait (RFC 9218) asks for no rate.
@@ -198,8 +208,8 @@ pub(super) fn believe(
 }
 
 impl Heard {
-    /// Tells a connection, and returns the highest rate that was delivered to its prefix.
-    pub(super) fn tell(self, flow: &Flow) -> Option<Rate> {
+    /// Tells a connection, and returns what its client's hints are judged by.
+    pub(super) fn tell(self, flow: &Flow) -> Evidence {
         let mut delivered = None;
         flow.hear(|sources| {
             match self.path_store {
@@ -230,7 +240,7 @@ impl Heard {
                 Some(Err((verdict, reason))) => sources.lack(name::INTERFACE, verdict, &reason),
             }
         });
-        delivered
+        Evidence { link: self.link, delivered, ..Evidence::default() }
     }
 }
 

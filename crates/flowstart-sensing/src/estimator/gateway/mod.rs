@@ -31,6 +31,8 @@ pub use message::{AnswerError, LinkProperties};
 
 /// Where UPnP searches (UPnP Device Architecture 1.0, section 1.2.2).
 const SEARCH_ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(239, 255, 255, 250)), 1900);
+/// Hops that a search crosses (UPnP Device Architecture 1.1, section 1.3.2).
+const SEARCH_TTL: u32 = 2;
 /// The question.
 const ACTION: &str = "GetCommonLinkProperties";
 /// Devices that are asked, of all that answer a search.
@@ -138,6 +140,7 @@ fn search_at<T>(
     mut ask: impl FnMut(Found) -> Option<T>,
 ) -> io::Result<Option<T>> {
     let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
+    socket.set_multicast_ttl_v4(SEARCH_TTL)?;
     for target in SEARCH_TARGETS {
         let message = format!(
             "M-SEARCH * HTTP/1.1\r\nHOST: {SEARCH_ADDRESS}\r\nMAN: \"ssdp:discover\"\r\nMX: 1\r\nST: {target}\r\n\r\n"

@@ -39,7 +39,7 @@ impl Client {
 
     /// Uses as much of a hint as the policy allows.
     pub(in crate::server) fn judge(&self, hint: &BandwidthHint, source: &'static str) {
-        let (verdict, used, grant) = self.server.hints.admit(self.address, hint, self.delivered);
+        let (verdict, used, grant) = self.server.hints.admit(self.address, hint, &self.evidence);
         self.server.metrics.hints.get_or_create(&Hinted { verdict: verdict.reason.to_string() }).inc();
         *locked(&self.hint) = HintState::Judged { _grant: grant };
         let (stated, believed) = (Statement::Hint(hint.hint()), used.map(Statement::Hint));

@@ -126,8 +126,8 @@ impl QuicSender {
 
     /// The probe timeout (RFC 9002, section 6.2.1).
     fn pto(&self) -> Duration {
-        let rtt = &self.base.rtt;
-        rtt.smoothed() + (rtt.variation() * 4).max(self.base.profile.granularity) + self.base.profile.ack.max_delay
+        let profile = &self.base.profile;
+        self.base.rtt.probe_timeout(profile.granularity, profile.ack.max_delay)
     }
 
     fn pto_time(&self) -> Timestamp {
