@@ -74,8 +74,8 @@ impl RttEstimator {
         self.variation
     }
 
-    /// The probe timeout of QUIC for a timer of this granularity and a peer with this `max_ack_delay` (RFC 9002, section
-    /// 6.2.1).
+    /// The probe timeout of QUIC for a timer of this granularity and a peer with this `max_ack_delay` (RFC 9002,
+    /// section 6.2.1).
     pub fn probe_timeout(&self, granularity: Duration, max_ack_delay: Duration) -> Duration {
         self.smoothed + (self.variation * 4).max(granularity) + max_ack_delay
     }

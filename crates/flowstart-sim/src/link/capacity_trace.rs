@@ -97,8 +97,8 @@ impl CapacityTrace {
         Timestamp::ZERO + self.period() * (last / per_period) + time
     }
 
-    /// The mean rate of the part that is `window` long and ended `age` before `start`; `None` if the link gave nothing in
-    /// it. Together they must not be longer than the period. Before its beginning is its end.
+    /// The mean rate of the part that is `window` long and ended `age` before `start`; `None` if the link gave nothing
+    /// in it. Together they must not be longer than the period. Before its beginning is its end.
     pub fn rate_before(&self, start: Timestamp, age: Duration, window: Duration) -> Option<Rate> {
         let end = (start + self.period()) - age;
         let opportunities = self.opportunities_before(end) - self.opportunities_before(end - window);

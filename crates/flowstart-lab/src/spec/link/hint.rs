@@ -39,8 +39,8 @@ pub enum Hinted {
 const SHORTEST: Duration = Duration::from_millis(10);
 
 impl Link {
-    /// The bandwidth that a client hints of a transfer with this start; `None` if it knows none, or the link is too slow
-    /// for the grid of hints.
+    /// The bandwidth that a client hints of a transfer with this start; `None` if it knows none, or the link is too
+    /// slow for the grid of hints.
     pub fn hinted(&self, start: Timestamp) -> Option<Rate> {
         let hint = match self.hint {
             None => self.rate,
