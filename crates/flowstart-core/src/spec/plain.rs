@@ -31,6 +31,7 @@ pub fn of_serde(message: &str) -> Option<String> {
         "i8" | "i16" | "i32" | "i64" | "isize" => "a whole number".to_string(),
         "f32" | "f64" => NUMBER.to_string(),
         "a string" => "a text".to_string(),
+        "a sequence" => "a list, as in [\"a\", \"b\"]".to_string(),
         "a boolean" | "bool" => TRUTH.to_string(),
         other => other.to_string(),
     })

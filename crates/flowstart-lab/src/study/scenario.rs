@@ -1,6 +1,8 @@
 //! Scenario files: each asks one question, as TOML.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::Path;
 
 use flowstart_core::controller::WindowValidation;
@@ -9,6 +11,8 @@ use flowstart_core::spec::plain::plain;
 use flowstart_core::startup::CustomStartup;
 use flowstart_core::units::Bytes;
 use serde::{Deserialize, Deserializer, Serialize};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
 
 use crate::spec::application::TRANSFER;
 use crate::spec::aqm::Aqm;
@@ -203,7 +207,7 @@ pub enum ScenarioError {
         /// The problem.
         message: String,
         /// The bytes of the text that it concerns.
-        span: Option<std::ops::Range<usize>>,
+        span: Option<Range<usize>>,
         /// The text.
         text: String,
     },
@@ -235,6 +239,16 @@ fn check_names(own: &[CustomStartup]) -> Result<(), InputError> {
     Ok(())
 }
 
+/// The field of a scenario whose value has this place in it.
+fn field_at(text: &str, place: &Range<usize>) -> Option<String> {
+    let fields = DeTable::parse(text).ok()?.into_inner();
+    let of_place = |(key, value): (Spanned<Cow<'_, str>>, Spanned<DeValue<'_>>)| {
+        let span = value.span();
+        (span.start <= place.start && place.end <= span.end).then(|| key.into_inner().into_owned())
+    };
+    fields.into_iter().find_map(of_place)
+}
+
 impl Scenario {
     /// Reads a scenario.
     pub fn read(file: &Path) -> Result<Self, ScenarioError> {
@@ -259,10 +273,13 @@ impl Scenario {
 
     /// Reads a scenario from its text.
     pub fn from_text(text: &str) -> Result<Self, ScenarioError> {
-        toml::from_str(text).map_err(|error| ScenarioError::Invalid {
-            message: plain(&names::suggested(error.message())),
-            span: error.span(),
-            text: text.to_owned(),
+        toml::from_str(text).map_err(|error| {
+            let problem = plain(&names::suggested(error.message()));
+            let message = match error.span().and_then(|span| field_at(text, &span)) {
+                Some(field) if !problem.contains(&field) => format!("{field}: {problem}"),
+                _ => problem,
+            };
+            ScenarioError::Invalid { message, span: error.span(), text: text.to_owned() }
         })
     }
 
@@ -609,8 +626,11 @@ mod tests {
             ("reps = 2.5", "floating point `2.5`: allowed is a whole number"),
             ("hint = \"yes\"", "string \"yes\": allowed is true or false"),
             ("title = 3", "integer `3`: allowed is a text"),
+            ("aqm = 3", "integer `3`: allowed is a list, as in [\"a\", \"b\"]"),
+            ("aqm = [\"codel\", 3]", "integer `3`: allowed is a text"),
         ] {
-            assert_eq!(error(line), told);
+            let (field, _) = line.split_once(' ').unwrap();
+            assert_eq!(error(line), format!("{field}: {told}"));
         }
     }
 
