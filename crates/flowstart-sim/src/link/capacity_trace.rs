@@ -248,7 +248,8 @@ mod tests {
         assert_eq!(before(90, 0, 50), None);
         // Before the beginning is the end, and each repetition is like the first.
         assert_eq!(before(0, 0, 100), Some(480_000));
-        assert_eq!(before(5, 0, 10), Some(1_200_000));
+        // The packets at 100 ms, 5 ms before the start, and at 1 ms.
+        assert_eq!(before(5, 0, 10), Some(2_400_000));
         assert_eq!(before(5, 4, 96), Some(375_000));
         assert_eq!(before(1_005, 4, 96), before(5, 4, 96));
     }
