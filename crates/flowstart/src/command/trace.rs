@@ -116,7 +116,8 @@ impl Selection {
         };
         let mut sizes = cells.iter().map(|cell| &plan.sizes[cell.size]);
         if let Some(size) = sizes.find(|size| !size.value.is_one_connection()) {
-            let problem = "has several connections; trace and explain show one, give --size or a page with http=2 or 3";
+            let problem =
+                "has connections of HTTP/1.1, or sessions; trace and explain show --size, or a page with http=2 or 3";
             return Err(Failure::Input(format!("--application `{}`: {problem}", size.text)));
         }
         if let Some(cell) = cells.iter().find(|cell| !plan.is_simulated(cell)) {
