@@ -46,7 +46,7 @@ pub struct Status {
     pub lost: Bytes,
     /// Packets declared lost.
     pub lost_packets: u64,
-    /// Bytes sent while the startup scheme was in charge.
+    /// Bytes sent while the startup scheme was in charge, and until the first of what it launched is acknowledged.
     pub startup_sent: Bytes,
     /// Of those, bytes declared lost so far.
     pub startup_lost: Bytes,

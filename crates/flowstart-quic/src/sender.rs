@@ -88,7 +88,10 @@ pub(crate) struct Sender {
     doubt: Option<Doubt>,
     /// Its part in a window that connections share.
     membership: Option<Membership>,
-    /// Position of the last packet that left while the startup scheme was in charge.
+    /// Whether nothing of what left since the launch has been acknowledged. Until then all of it is the launch's, also
+    /// that of a scheme whose startup ends with it.
+    first_flight: bool,
+    /// Position of the last packet that left while the startup scheme was in charge, or in the first flight.
     startup_until: Position,
     /// Size of a full packet.
     packet: Bytes,
@@ -129,6 +132,7 @@ impl Sender {
             launched_after: None,
             doubt: None,
             membership: None,
+            first_flight: false,
             startup_until: 0,
             packet,
             in_flight: Bytes::ZERO,
@@ -198,7 +202,7 @@ impl Sender {
             let mut sent = Sent::new(now, bytes, in_flight, position);
             sent.app_limited = snapshot.app_limited;
             self.controller.on_sent(&sent);
-            if self.controller.in_startup() {
+            if self.first_flight || self.controller.in_startup() {
                 self.startup_until = position;
                 self.status.startup_sent += bytes;
             }
@@ -289,6 +293,7 @@ impl Sender {
         let Some(packet) = self.sent.settle(position, bytes) else { return };
         self.rate.on_delivered(now, &packet.snapshot, position, bytes);
         if self.launched_after.is_some_and(|launch| position > launch) {
+            self.first_flight = false;
             batch.bytes += bytes;
             batch.packets += 1;
         }

@@ -330,7 +330,7 @@ impl Metrics {
         registry.register("launches", "Launches by startup scheme", metrics.launches.clone());
         registry.register_with_unit(
             "startup_sent",
-            "Sent while the startup scheme was in charge",
+            "Sent while the startup scheme was in charge, and in its first flight",
             Unit::Bytes,
             metrics.startup_sent.clone(),
         );

@@ -455,13 +455,13 @@ fn heads_that_do_not_end_are_bounded_together() {
     assert_eq!(close.error_code.into_inner(), H3_EXCESSIVE_LOAD);
 }
 
-/// Asks for `path` on each of these streams, reads nothing, and does something meanwhile.
-fn with_unread<T>(server: &Server, cert: &str, path: &str, streams: usize, act: impl FnOnce() -> T) -> T {
+/// Sends `asked` on each of these streams, reads nothing, and does something meanwhile.
+fn with_unread<T>(server: &Server, cert: &str, asked: &[u8], streams: usize, act: impl FnOnce() -> T) -> T {
     connected(server, cert, &[], 3000, async |connection| {
         let mut open = Vec::new();
         for _ in 0..streams {
             let (mut stream, answer) = connection.open_bi().await.unwrap();
-            stream.write_all(&request(path, &[])).await.unwrap();
+            stream.write_all(asked).await.unwrap();
             stream.finish().unwrap();
             open.push((stream, answer));
         }
@@ -490,11 +490,16 @@ fn what_nobody_reads_holds_few_files_and_little_memory() {
         line.trim_matches(|one: char| !one.is_ascii_digit()).parse().unwrap()
     };
     // Whatever the first answers of a process take.
-    with_unread(&server, &cert, "/large", 1, || {});
+    let plain = request("/large", &[]);
+    with_unread(&server, &cert, &plain, 1, || {});
     let before = (files(), kilobytes());
-    let held = with_unread(&server, &cert, "/large", 100, || (files(), kilobytes()));
+    let held = with_unread(&server, &cert, &plain, 100, || (files(), kilobytes()));
     // 16 answers of 128 KB, the 100 KB, and what a connection takes.
     assert!(held.0 <= before.0 + 20 && held.1 <= before.1 + 5000, "{before:?} {held:?}");
+    // A byte each for 1750 fields (`age: 0`), which take a hundred times as much when they are read.
+    let many = request("/large", &[0xc2; 1750]);
+    let held = with_unread(&server, &cert, &many, 100, || (files(), kilobytes()));
+    assert!(held.0 <= before.0 + 20 && held.1 <= before.1 + 8000, "{before:?} {held:?}");
 }
 
 #[test]
@@ -510,7 +515,8 @@ fn nobody_takes_all_files_of_the_server() {
     // 32 files are for answers; three clients hold 16 each or wait for them.
     let server = Server::run(&mut program, &["--cert", &cert, "--key", &key, "--root", root, "--stall", "60s"]);
     std::thread::scope(|scope| {
-        let greedy = || with_unread(&server, &cert, "/file", 60, || std::thread::sleep(Duration::from_secs(2)));
+        let greedy =
+            || with_unread(&server, &cert, &request("/file", &[]), 60, || std::thread::sleep(Duration::from_secs(2)));
         let clients = [scope.spawn(greedy), scope.spawn(greedy), scope.spawn(greedy)];
         std::thread::sleep(Duration::from_secs(3));
         // Neither the metrics nor generated content wants a file that is not there.

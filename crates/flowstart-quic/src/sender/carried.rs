@@ -99,6 +99,7 @@ impl Sender {
             marked.position = self.largest_acknowledged;
         }
         if self.launched_after.is_some_and(|launch| position > launch) {
+            self.first_flight = false;
             // The host sums up bytes, and does not count the packets.
             let packets = bytes.get().div_ceil(self.packet.get().max(1));
             let mut delivered = Ack::new(now, bytes, packets, self.largest_acknowledged);

@@ -37,6 +37,7 @@ impl Sender {
         self.flow.launched(self.first_path, &used);
         self.controller.launch(self.now, &path, &self.rtt);
         self.launched_after = Some(position);
+        self.first_flight = true;
         self.publish();
         let launch = self.status.launch.zip(stretchable);
         self.doubt = launch.map(|((_, window, rate), rtt)| Doubt::new(window, rate, rtt));

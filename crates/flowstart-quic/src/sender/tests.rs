@@ -56,6 +56,35 @@ fn a_loss_comes_before_the_acknowledgement_of_its_frame() {
     assert_eq!(sender.flow.status().in_flight, Bytes::ZERO);
 }
 
+/// What fell back servers see of launches: those of schemes, too, whose startup ends with the launch.
+#[test]
+fn the_losses_of_a_first_flight_are_those_of_the_launch() {
+    for startup in StartupConfig::defaults() {
+        if startup.needs().contains(Needs::APPROVAL) {
+            continue;
+        }
+        let hint = Some(Hint { bandwidth: Rate::from_mbit(10), technology: AccessTechnology::Unknown });
+        let name = startup.name();
+        let mut sender =
+            sender(startup, AvoidanceConfig::defaults().swap_remove(1), PathKnowledge { hint, ..Default::default() });
+        sender.on_sent(at(0), PACKET, 0);
+        sender.on_acknowledged(at(100), at(0), PACKET, Some(0), INITIAL_RTT);
+        sender.on_acknowledgement_end(at(100), Bytes::ZERO, true);
+        (1..=10).for_each(|number| sender.on_sent(at(100), PACKET, number));
+        // The last packet arrives, and nine before it do not.
+        sender.on_acknowledged(at(200), at(100), PACKET, Some(10), Duration::from_millis(100));
+        sender.on_acknowledgement_end(at(200), PACKET * 9, false);
+        (1..10).for_each(|number| sender.on_packet_lost(at(200), PACKET, LostPlace::Number(number)));
+        sender.on_loss(at(200), false);
+        sender.answer();
+        let status = sender.flow.status();
+        assert_eq!((status.startup_sent, status.startup_lost), (PACKET * 10, PACKET * 9), "{name}");
+        // What follows is congestion avoidance's.
+        sender.on_sent(at(210), PACKET, 11);
+        assert_eq!(sender.flow.status().startup_sent, PACKET * 10, "{name}");
+    }
+}
+
 #[test]
 fn a_window_never_holds_less_than_two_packets() {
     let config = flowstart_core::startup::slow_start::Config { iw: Some(1), ..Default::default() };

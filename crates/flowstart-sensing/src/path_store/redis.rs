@@ -26,6 +26,8 @@ use super::{Forgotten, Observation, PathRecord, PathStore, Prefix, Retention, St
 const WAITING: usize = 64;
 /// Keys that `expire` asks for at a time. Other calls wait for one such step, not for all.
 const KEYS_AT_A_TIME: usize = 100;
+/// The longest that the thread goes through keys. A server may name ever more.
+const LONGEST_SWEEP: std::time::Duration = std::time::Duration::from_secs(60);
 
 /// Where the server is and how long it may take.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -180,7 +182,8 @@ impl Dialogue {
         let life = lifetime(&retention).max(1);
         let connection = self.connection()?;
         // The number makes members differ whose observations are equal.
-        let number: u64 = redis::cmd("INCR").arg(&count).query(connection)?;
+        let (number,): (u64,) =
+            redis::pipe().atomic().incr(&count, 1).expire(&count, life).ignore().query(connection)?;
         let at = observation.at.as_secs();
         let mut member = vec![record::VERSION];
         member.extend_from_slice(&number.to_be_bytes());
@@ -192,23 +195,23 @@ impl Dialogue {
             .zrembyscore(&path, implausible(observation.at, &retention), "+inf")
             .zremrangebyrank(&path, 0, -1 - isize::try_from(retention.observations.max(1)).unwrap_or(1))
             .expire(&path, life)
-            .expire(&count, life)
             .exec(connection)?;
         Ok(())
     }
 
     /// Forgets what is expired in all keys of the namespace, and answers `calls` between two steps.
     fn expire(&mut self, now: UnixTime, calls: &Receiver<Call>) -> Result<u64, StoreError> {
-        let (mut cursor, mut forgotten) = (0, 0);
+        let (mut cursor, mut forgotten, began) = (0, 0, Instant::now());
         loop {
             let (next, more) = self.expire_some(now, cursor)?;
             (cursor, forgotten) = (next, forgotten + more);
-            if cursor == 0 {
+            if cursor == 0 || began.elapsed() > LONGEST_SWEEP {
                 return Ok(forgotten);
             }
             while let Ok(call) = calls.try_recv() {
                 match call.work {
-                    Work::Expire(_) => self.tell(&call, Err(StoreError::Busy)),
+                    // This one goes on.
+                    Work::Expire(_) => self.tell(&call, Ok(Answer::Forgotten(0))),
                     Work::Get(_) | Work::Put(..) => self.answer(&call, calls),
                 }
             }
@@ -297,12 +300,15 @@ impl PathStore for RedisStore {
         self.call(Work::Put(prefix, observation)).map(|_| ())
     }
 
-    /// Goes through all keys of the namespace. A server with many answers late, and still forgets them.
+    /// Goes through all keys of the namespace. With many that takes longer than the bound: then it goes on by itself,
+    /// and tells nothing.
     fn expire(&self, now: UnixTime) -> Result<Forgotten, StoreError> {
-        match self.call(Work::Expire(now))? {
+        match self.call(Work::Expire(now)) {
             // The server does not read observations to forget them.
-            Answer::Forgotten(expired) => Ok(Forgotten { expired, unreadable: 0 }),
-            Answer::Saved | Answer::Record(_) => Err(StoreError::Poisoned),
+            Ok(Answer::Forgotten(expired)) => Ok(Forgotten { expired, unreadable: 0 }),
+            Ok(Answer::Saved | Answer::Record(_)) => Err(StoreError::Poisoned),
+            Err(StoreError::Late(_)) => Ok(Forgotten { expired: 0, unreadable: 0 }),
+            Err(error) => Err(error),
         }
     }
 }

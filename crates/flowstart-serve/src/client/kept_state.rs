@@ -17,6 +17,13 @@ pub(super) struct KeptState {
     unkept: Mutex<Option<io::Error>>,
 }
 
+/// What came before a client was given up is kept, too.
+impl Drop for KeptState {
+    fn drop(&mut self) {
+        self.keep();
+    }
+}
+
 /// The latest path state.
 #[derive(Debug, Default)]
 struct Latest {

@@ -39,6 +39,8 @@ const ANSWERS: usize = 16;
 /// What a client acknowledges, within the time that an answer may wait for it, to let its other answers wait on: 16 KiB
 /// for each of those that are read at a time.
 const LEAST_READ: Bytes = Bytes::new(16 * 1024 * ANSWERS as u64);
+/// Longest path of a request in bytes, that of files (`PATH_MAX` of Linux).
+const LONGEST_PATH: usize = 4096;
 /// Interval between checks for the arrival of an answer.
 const POLL: Duration = Duration::from_millis(5);
 
@@ -109,6 +111,46 @@ fn malformed(request: &Request<()>) -> Option<&'static str> {
     })
 }
 
+/// What an answer needs of its request.
+struct Asked {
+    path: String,
+    is_head: bool,
+    /// Whether later answers go first (RFC 9218).
+    can_wait: bool,
+    takes_trailers: bool,
+}
+
+impl Asked {
+    fn of(request: &Request<()>) -> Self {
+        Self {
+            path: request.uri().path().to_owned(),
+            is_head: request.method() == Method::HEAD,
+            can_wait: priority::can_wait(request),
+            takes_trailers: request.headers().get(header::TE).is_some_and(|accepted| accepted == "trailers"),
+        }
+    }
+}
+
+/// Fields of an answer.
+type Fields = &'static [(header::HeaderName, &'static str)];
+
+/// Why a request gets no content, if it does not, with the fields of the answer.
+fn refusal(request: &Request<()>, early: bool) -> Option<(StatusCode, &'static str, Fields)> {
+    const ALLOWED: Fields = &[(header::ALLOW, "GET, HEAD")];
+    if request.uri().scheme().is_some_and(|scheme| *scheme != Scheme::HTTPS) {
+        return Some((StatusCode::MISDIRECTED_REQUEST, "only https is served", &[]));
+    }
+    if request.uri().path().len() > LONGEST_PATH {
+        return Some((StatusCode::URI_TOO_LONG, "the path is too long", &[]));
+    }
+    match *request.method() {
+        Method::GET | Method::HEAD => None,
+        // An attacker who has recorded the client's first packets may send them again (RFC 8470, section 5.2).
+        _ if early => Some((StatusCode::TOO_EARLY, "only GET and HEAD may be early", &[])),
+        _ => Some((StatusCode::METHOD_NOT_ALLOWED, "use GET or HEAD", ALLOWED)),
+    }
+}
+
 impl Client {
     /// A connection without requests so far.
     pub(super) fn new(
@@ -171,7 +213,7 @@ impl Client {
                             // What is left of a request that does not come to its end goes with its stream.
                             let head = timeout(client.server.limits.stall, resolver.resolve_request()).await;
                             match head {
-                                Ok(Ok((request, stream))) => drop(client.answer(&request, stream).await),
+                                Ok(Ok((request, stream))) => drop(client.answer(request, stream).await),
                                 Ok(Err(error)) => client.refuse_head(&error),
                                 Err(_) => {}
                             }
@@ -214,37 +256,32 @@ impl Client {
         self.server.log.tell(&format!("{}: a malformed request: {cause}", self.address));
     }
 
-    async fn answer(&self, request: &Request<()>, mut stream: Answer) -> Result<(), Cut> {
+    async fn answer(&self, request: Request<()>, mut stream: Answer) -> Result<(), Cut> {
         let began = Instant::now();
-        let early = self.is_early(request);
+        let early = self.is_early(&request);
         if early {
             self.server.metrics.early.inc();
         }
-        if let Some(cause) = malformed(request) {
+        if let Some(cause) = malformed(&request) {
             // RFC 9114, section 4.1.2.
             self.count_malformed(cause);
             stream.stop_stream(Code::H3_MESSAGE_ERROR);
             return Err(Cut);
         }
-        if request.uri().scheme().is_some_and(|scheme| *scheme != Scheme::HTTPS) {
-            let problem = "only https is served";
-            return self.refuse(stream, StatusCode::MISDIRECTED_REQUEST, problem, &[]).await;
+        // Whatever waits from here on does not hold the fields, of which a small head may have very many.
+        if let Some((status, problem, fields)) = refusal(&request, early) {
+            drop(request);
+            return self.refuse(stream, status, problem, fields).await;
         }
-        if !matches!(*request.method(), Method::GET | Method::HEAD) {
-            if early {
-                // An attacker who has recorded the client's first packets may send them again (RFC 8470, section 5.2).
-                return self.refuse(stream, StatusCode::TOO_EARLY, "only GET and HEAD may be early", &[]).await;
-            }
-            let allowed = [(header::ALLOW, "GET, HEAD")];
-            return self.refuse(stream, StatusCode::METHOD_NOT_ALLOWED, "use GET or HEAD", &allowed).await;
-        }
-        self.take_client_hints(request);
+        self.take_client_hints(&request);
         self.server.take_advice(request.headers(), self.advised.as_ref(), &self.flow, self.address);
         let rtt = self.connection.rtt(PathId::ZERO).unwrap_or_default();
         self.server.take_response(request.headers(), self.asking.as_ref(), &self.flow, self.address, rtt);
+        let asked = Asked::of(&request);
+        drop(request);
         // What waits here holds neither a file nor a part of one.
         let turn = self.turns.acquire().await.map_err(|_| Cut)?;
-        let (server, path) = (self.server.clone(), request.uri().path().to_owned());
+        let (server, path) = (self.server.clone(), asked.path.clone());
         let place = if content::is_generated(&path) {
             None
         } else {
@@ -266,7 +303,7 @@ impl Client {
                     Ok(Err(Absent::NotFound)) => (StatusCode::NOT_FOUND, "not found".to_owned()),
                     Ok(Err(Absent::BadPath(cause))) => (StatusCode::BAD_REQUEST, cause.to_string()),
                     Ok(Err(Absent::Unreadable(cause))) => {
-                        self.server.log.tell(&format!("{}: {cause}", request.uri().path()));
+                        self.server.log.tell(&format!("{}: {cause}", asked.path));
                         (StatusCode::INTERNAL_SERVER_ERROR, "cannot be read".to_owned())
                     }
                     _ => (StatusCode::INTERNAL_SERVER_ERROR, "cannot be read".to_owned()),
@@ -276,10 +313,10 @@ impl Client {
         };
         self.count(StatusCode::OK);
         let head = self.head(StatusCode::OK, object.size, &object.media_type).body(()).map_err(|_| Cut)?;
-        let size = if request.method() == Method::HEAD { Bytes::ZERO } else { object.size };
+        let size = if asked.is_head { Bytes::ZERO } else { object.size };
         // Of what is made on the spot, the client chooses the size.
-        let is_ours = !content::is_generated(request.uri().path());
-        self.expect(size, is_ours, priority::can_wait(request));
+        let is_ours = !content::is_generated(&asked.path);
+        self.expect(size, is_ours, asked.can_wait);
         let sent = async {
             self.in_time(stream.send_response(head)).await?;
             if size > Bytes::ZERO {
@@ -287,8 +324,8 @@ impl Client {
             }
             // All of it is in the memory of the connection.
             drop((place, turn));
-            if size > Bytes::ZERO {
-                self.send_path_state(request, &mut stream).await?;
+            if size > Bytes::ZERO && asked.takes_trailers {
+                self.send_path_state(&mut stream).await?;
             }
             self.finish(&mut stream).await
         };
@@ -325,11 +362,8 @@ impl Client {
     }
 
     /// Sends the connection's measurements, for the next connection, to a client that accepts trailers.
-    async fn send_path_state(&self, request: &Request<()>, stream: &mut Answer) -> Result<(), Cut> {
+    async fn send_path_state(&self, stream: &mut Answer) -> Result<(), Cut> {
         let Some(seal) = &self.server.seal else { return Ok(()) };
-        if request.headers().get(header::TE).is_none_or(|accepted| accepted != "trailers") {
-            return Ok(());
-        }
         // The content has left the application, not the sender. A client that asks for trailers waits for them after
         // the content.
         drop(timeout(FAREWELL, self.until_delivered()).await);

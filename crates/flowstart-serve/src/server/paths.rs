@@ -18,10 +18,15 @@ use flowstart_sensing::path_store::redis::{self, RedisStore};
 use flowstart_sensing::path_store::{Merge, Observation, PathStore, Prefixes, Retention, StoreError, UnixTime};
 
 use crate::metrics::{Metrics, OfStore};
+use crate::printable::printable;
 use crate::warnings::Warnings;
 
 /// Bytes that a connection has to deliver before the store saves its path: several initial windows.
 const WORTHWHILE: Bytes = Bytes::new(100_000);
+/// What names of stores on a Redis server begin with.
+const REDIS: &str = "redis://";
+/// Longest reason of a failure that is told, in characters.
+const LONGEST_REASON: usize = 300;
 
 /// What is known of the path to a client.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -51,7 +56,7 @@ impl Paths {
     /// Why the store cannot be used, with its name.
     pub(crate) fn open(name: &str, warnings: &Warnings, metrics: &Arc<Metrics>) -> Result<Self, String> {
         let retention = Retention::default();
-        let store: Result<Box<dyn PathStore>, String> = if name.starts_with("redis://") {
+        let store: Result<Box<dyn PathStore>, String> = if name.starts_with(REDIS) {
             let config = redis::Config { server: name.to_owned(), ..redis::Config::default() };
             RedisStore::new(config, retention).map(|store| Box::new(store) as _).map_err(|error| error.to_string())
         } else {
@@ -101,9 +106,20 @@ impl Paths {
         answer.inspect_err(|error| {
             count(&self.metrics, failure, 1);
             if !self.told.swap(true, Ordering::Relaxed) {
-                self.warnings.tell(format_args!("{}: {error}; further failures are not told", self.name));
+                // A store on the network is somebody else's, and so are its words.
+                let (name, error) = (printable(without_secret(&self.name)), printable(&error.to_string()));
+                let error: String = error.chars().take(LONGEST_REASON).collect();
+                self.warnings.tell(format_args!("{name}: {error}; further failures are not told"));
             }
         })
+    }
+}
+
+/// The store's name without its user and password.
+fn without_secret(name: &str) -> &str {
+    match name.rsplit_once('@') {
+        Some((_, host)) if name.starts_with(REDIS) => host,
+        _ => name,
     }
 }
 

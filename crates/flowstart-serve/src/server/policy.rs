@@ -61,7 +61,7 @@ pub struct Schemes {
     pub shares: Vec<(f64, Scheme)>,
     /// The scheme while launches are given up: [`Scheme::plain`].
     pub plain: Scheme,
-    /// While this file exists, connections get `plain`.
+    /// While this file exists, or cannot be looked for, connections get `plain`.
     pub kill_file: Option<PathBuf>,
     /// When launches are given up for their losses.
     pub fall_back: FallBack,
@@ -243,7 +243,8 @@ impl Policy {
 
     /// Whether the kill switch is on.
     pub(crate) fn is_killed(&self) -> bool {
-        self.killed.load(Ordering::Relaxed) || self.schemes.kill_file.as_ref().is_some_and(|file| file.exists())
+        self.killed.load(Ordering::Relaxed)
+            || self.schemes.kill_file.as_ref().is_some_and(|file| file.try_exists().unwrap_or(true))
     }
 
     /// Turns the kill switch on or off. A file that turns it on stays in force.

@@ -17,7 +17,7 @@ use flowstart_core::units::{Bytes, Rate};
 use flowstart_files::{begin_beside, put_in_place};
 use flowstart_quic::hint::BandwidthHint;
 use flowstart_serve::H3;
-use flowstart_serve::client::{self, Client, Many, Progress, Timings, Url, estimate};
+use flowstart_serve::client::{self, Client, ClientError, Many, Progress, Timings, Url, estimate};
 use flowstart_serve::tokens::Tokens;
 use http::{StatusCode, Uri};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -217,9 +217,20 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
     };
     saved?;
     past.save()?;
-    match got {
-        Got::Many(many) => tell_many(arguments, &many),
-        Got::Each { is_refused } => Ok(if is_refused { ExitCode::from(FAILED) } else { ExitCode::SUCCESS }),
+    let (got, unkept) = got;
+    let code = match got {
+        Got::Many(many) => tell_many(arguments, &many)?,
+        Got::Each { is_refused } => {
+            if is_refused {
+                ExitCode::from(FAILED)
+            } else {
+                ExitCode::SUCCESS
+            }
+        }
+    };
+    match unkept {
+        Some(error) => Err(Failure::Other(error.to_string())),
+        None => Ok(code),
     }
 }
 
@@ -231,13 +242,13 @@ enum Got {
     Each { is_refused: bool },
 }
 
-/// Gets it as often as requested.
+/// Gets it as often as requested. Returns also why the path state is not in its file.
 async fn get(
     arguments: &Arguments,
     url: &Url,
     mut config: client::Config,
     past: &mut estimates::Past,
-) -> Result<Got, Failure> {
+) -> Result<(Got, Option<ClientError>), Failure> {
     let mut out = Out::open(arguments).await?;
     let servers = match arguments.connect {
         Some(address) => vec![address],
@@ -266,11 +277,7 @@ async fn get(
     let unkept = client.unkept_path_state();
     // Also of a transfer that failed: the server needs not wait for it.
     client.close().await;
-    let got = got?;
-    if let Some(error) = unkept {
-        return Err(error.into());
-    }
-    Ok(got)
+    Ok((got?, unkept))
 }
 
 /// Tells a transfer, and whether the server refused it.
