@@ -191,14 +191,14 @@ fn work(paths: &Paths, measured: &Receiver<(IpAddr, Status)>) {
 }
 
 /// The measurements worth saving. The amount delivered in one RTT is at most the window, or half of it during slow
-/// start, and at most what the rate carries.
+/// start, and at most what the rate carries in the smallest RTT: a queue is no part of the path.
 fn observation(status: &Status, at: UnixTime) -> Option<Observation> {
     let (min_rtt, rate) = (status.min_rtt?, status.highest_rate?);
     if status.delivered < WORTHWHILE || status.moves > 0 || rate == Rate::from_bits_per_sec(0) {
         return None;
     }
     let window = if status.in_startup || status.ssthresh.is_none() { status.cwnd.scale(0.5) } else { status.cwnd };
-    let cwnd = window.min(rate.amount_in(status.smoothed_rtt.unwrap_or(min_rtt)));
+    let cwnd = window.min(rate.amount_in(min_rtt));
     Some(Observation { at, min_rtt, cwnd, rate })
 }
 
@@ -219,9 +219,9 @@ mod tests {
             ..Status::default()
         };
         let at = UnixTime::from_secs(7);
-        // Half of the window is 200 KB; 24 Mbit/s for 50 ms carry 150 KB.
+        // Half of the window is 200 KB; 24 Mbit/s for 40 ms carry 120 KB.
         let seen = observation(&status, at).unwrap();
-        assert_eq!((seen.cwnd, seen.min_rtt), (Bytes::new(150_000), millis(40)));
+        assert_eq!((seen.cwnd, seen.min_rtt), (Bytes::new(120_000), millis(40)));
         let small = Status { cwnd: Bytes::new(200_000), ..status };
         assert_eq!(observation(&small, at).unwrap().cwnd, Bytes::new(100_000));
         assert_eq!(observation(&Status { delivered: Bytes::new(99_999), ..status }, at), None);
