@@ -13,6 +13,7 @@
 //! | all repetitions, on all cores | [`experiment`] |
 //! | the contents of a report | [`report`] |
 //! | from the first run to the folder of results | [`perform`] |
+//! | which start a fleet should use | [`fleet`] |
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
@@ -20,6 +21,7 @@ struct Readme;
 
 pub mod ends;
 pub mod experiment;
+pub mod fleet;
 pub mod perform;
 pub mod report;
 pub mod results;

@@ -62,6 +62,8 @@ enum Command {
     Run(command::run::Arguments),
     /// Write the page of a results folder again, or compare two folders: before and after.
     Report(command::report::Arguments),
+    /// Recommend a startup scheme for a fleet: what it gains, what it costs, and for whom it is worse.
+    Recommend(command::recommend::Arguments),
     /// Write down the packets of one run.
     Trace(command::trace::Arguments),
     /// Break the completion time of one run into causes.
@@ -111,6 +113,7 @@ fn main() -> ExitCode {
         Command::Compare(arguments) => command::compare::main(arguments),
         Command::Run(arguments) => command::run::main(arguments),
         Command::Report(arguments) => command::report::main(arguments),
+        Command::Recommend(arguments) => command::recommend::main(arguments),
         Command::Trace(arguments) => command::trace::main(arguments),
         Command::Explain(arguments) => command::explain::main(arguments),
         Command::List(arguments) => command::list::main(arguments),

@@ -68,11 +68,12 @@ impl Identity {
     /// The identity of a plan with this program.
     pub fn of(plan: &Plan) -> Self {
         let axes = AXES.iter().map(|axis| (axis.name(), Part::new(written(plan, axis), &axis.meaning(plan))));
-        let Plan { flows, seed, hint, conditions, .. } = plan;
+        let Plan { flows, seed, hint, unknown, conditions, .. } = plan;
         let others = [
             ("flows", Part::new(flows.to_string(), &format!("{flows:?}"))),
             ("seed", Part::new(seed.to_string(), &format!("{seed:?}"))),
             ("hint", Part::new(hint.to_string(), &format!("{hint:?}"))),
+            ("unknown", Part::new(unknown.to_string(), &format!("{unknown:?}"))),
         ];
         let parts = axes.chain(others).map(|(name, part)| (name.to_owned(), part)).collect();
         let (program, build) = (env!("CARGO_PKG_VERSION").to_owned(), build().to_owned());

@@ -232,6 +232,7 @@ fn resolved(plan: &Plan, cell: &Cell) -> Value {
         },
         "flows": plan.flow_count(cell),
         "hint": plan.hint,
+        "unknown": plan.unknown,
     });
     if let Some(stack) = &plan.transport_of(cell).stack {
         resolved["transport"]["stack"] = stack.resolved();

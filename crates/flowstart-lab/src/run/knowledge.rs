@@ -18,7 +18,7 @@ pub(super) fn knowledge(plan: &Plan, transport: &Transport, link: &Link, start: 
     sources(plan, transport, link, start).knowledge().clone()
 }
 
-/// What sources state of a link before the handshake. All of it is believed.
+/// What sources state of a link before the handshake, if anything is known of it. All of it is believed.
 fn sources(plan: &Plan, transport: &Transport, link: &Link, start: Timestamp) -> Sources {
     let profile = &transport.profile;
     let packet = Bytes::new(u64::from(profile.data_wire_size(profile.payload)));
@@ -27,6 +27,12 @@ fn sources(plan: &Plan, transport: &Transport, link: &Link, start: Timestamp) ->
     let cached = link.host_rtt() + link.varies.mean_delay() + link.rate.time_for(packet) * u64::from(link.hops);
     let saved = SavedPath { rtt: cached, cwnd: link.rate.amount_in(cached), age: SAVED_AGE };
     let mut sources = Sources::default();
+    if plan.unknown {
+        for source in [name::PATH_STORE, name::INTERFACE, name::ORACLE, name::HINT] {
+            sources.lack(source, Verdict::Missing, "");
+        }
+        return sources;
+    }
     let mut believe = |source, statement, age| sources.state(source, statement, age, Some(statement), "");
     believe(name::PATH_STORE, Statement::Saved(saved), Some(SAVED_AGE));
     believe(name::INTERFACE, Statement::Interface(link.access_rate), None);

@@ -42,6 +42,8 @@ macro_rules! plan {
             pub seed: u64,
             /// Whether Sensing knows the client's hint.
             pub hint: bool,
+            /// Whether Sensing knows nothing before a handshake.
+            pub unknown: bool,
             /// What else determines runs that are not simulated, by name: the machine's part. Whoever has it writes it.
             pub conditions: BTreeMap<String, String>,
         }

@@ -150,6 +150,9 @@ macro_rules! scenario {
             /// Whether the client sends a hint of its bandwidth.
             #[serde(default = "default_hint")]
             pub hint: bool,
+            /// Whether nothing is known of paths before their handshakes.
+            #[serde(default)]
+            pub unknown: bool,
             /// Keys that every link gets in addition, such as `access_jitter=1ms/1ms`.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub link_options: Option<String>,
@@ -351,6 +354,7 @@ impl Scenario {
             reps: self.reps,
             seed: self.seed,
             hint: self.hint,
+            unknown: self.unknown,
             conditions: BTreeMap::new(),
         };
         web_sessions::check(&plan)?;

@@ -22,6 +22,9 @@ pub(crate) struct Setup {
     /// Hide the client's bandwidth from schemes.
     #[arg(long)]
     no_hint: bool,
+    /// Hide everything that is known of paths before their handshakes: hints, saved paths, oracle and interface.
+    #[arg(long)]
+    no_knowledge: bool,
     #[command(flatten)]
     sampling: Sampling,
 }
@@ -34,6 +37,7 @@ impl Setup {
             reps: self.sampling.reps.unwrap_or(default_reps()),
             seed: self.sampling.seed.unwrap_or(default_seed()),
             hint: !self.no_hint,
+            unknown: self.no_knowledge,
             noise: true,
             ..Scenario::default()
         }

@@ -12,6 +12,7 @@ pub(crate) mod oracle;
 pub(crate) mod perf;
 #[cfg(target_os = "linux")]
 mod real_link;
+pub(crate) mod recommend;
 #[cfg(target_os = "linux")]
 pub(crate) mod relay;
 pub(crate) mod report;

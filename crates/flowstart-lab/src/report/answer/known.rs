@@ -27,6 +27,9 @@ pub(super) fn known(plan: &Plan) -> Option<String> {
     }
     let parts: Vec<String> = parts.into_iter().map(|(names, sensed)| format!("{} {sensed}", listed(&names))).collect();
     let is_hinted = |link: &Link| link.hint.is_some() || link.hint_grid.is_some();
+    if plan.unknown {
+        return Some("Nothing is known of paths before their handshakes.".to_owned());
+    }
     let rates = match (plan.hint, plan.links.iter().any(is_hinted)) {
         (false, _) => "There are no hints; rates that are known",
         (true, true) => "Hints are those of the links' options; other rates that are known",
