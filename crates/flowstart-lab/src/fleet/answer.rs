@@ -71,13 +71,14 @@ fn losers(told: &Recommendation) -> String {
     let share = |is: &dyn Fn(&&OfKind) -> bool| -> f64 { told.kinds.iter().filter(is).map(|kind| kind.share).sum() };
     let is_slower = |kind: &&OfKind| kind.gain_ci.is_some_and(|[_, high]| high < 1.0);
     let is_faster = |kind: &&OfKind| kind.gain_ci.is_some_and(|[low, _]| low > 1.0);
+    // A sum over nothing may be -0.
+    let percent = |share: f64| format!("{:.0} %", share.abs() * 100.0);
     let (slower, faster) = (share(&is_slower), share(&is_faster));
-    let rest = (1.0 - slower - faster).max(0.0);
     let shares = format!(
-        "It is measurably faster for {:.0} % of the transfers, slower for {:.0} %, and of {:.0} % these runs cannot tell",
-        faster * 100.0,
-        slower * 100.0,
-        rest * 100.0
+        "It is measurably faster for {} of the transfers and slower for {}; of {} these runs cannot tell",
+        percent(faster),
+        percent(slower),
+        percent((1.0 - slower - faster).max(0.0))
     );
     let mut named: Vec<String> = told.kinds.iter().filter(is_slower).map(named).collect();
     if named.is_empty() {

@@ -111,8 +111,15 @@ impl PopulationError {
 
     /// The problem of a kind whose value the lab refuses.
     pub(super) fn of(kind: &Kind, error: &InputError) -> Self {
-        let column = if COLUMNS.iter().any(|column| column.name == error.field) { &*error.field } else { "" };
-        Self::new(kind.line, column, format_args!("`{}`: {}", error.value, error.problem))
+        let is_column = |name: &str| COLUMNS.iter().any(|column| column.name == name);
+        // A link's problem begins with its key, which may have a column of its own.
+        match error.problem.split_once(": ") {
+            Some((key, problem)) if error.field == "link" && is_column(key) => Self::new(kind.line, key, problem),
+            _ => {
+                let column = if is_column(&error.field) { &*error.field } else { "" };
+                Self::new(kind.line, column, format_args!("`{}`: {}", error.value, error.problem))
+            }
+        }
     }
 }
 
