@@ -188,7 +188,7 @@ fn columns(header: &csv::StringRecord) -> Result<Vec<&'static Column>, Populatio
     for name in header {
         let Some(column) = COLUMNS.iter().find(|column| names::is_same(column.name, name)) else {
             let shown: String = name.chars().take(40).collect();
-            let problem = names::unknown(&shown, &all, &format!("allowed are {}", all.join(", ")));
+            let problem = names::unknown(&shown, &all, format!("allowed are {}", all.join(", ")));
             return Err(PopulationError::new(1, "", format_args!("the names of the columns: {problem}")));
         };
         if columns.iter().any(|other| other.name == column.name) {

@@ -49,10 +49,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "AVOIDANCE")]
     avoidance: Option<String>,
     /// Most that a scheme may send twice, of the payload, in the mean over the fleet, such as 2%.
-    #[arg(long, value_name = "P", value_parser = share)]
+    #[arg(long, value_name = "P", value_parser = share, allow_hyphen_values = true)]
     max_inflation: Option<f64>,
     /// Most that others may lose, over what they lose beside the baseline, such as 1.2.
-    #[arg(long, value_name = "FACTOR", value_parser = factor)]
+    #[arg(long, value_name = "FACTOR", value_parser = factor, allow_hyphen_values = true)]
     max_harm: Option<f64>,
     /// Repetitions of each kind of transfer.
     #[arg(long, value_name = "N", default_value_t = REPS, value_parser = clap::value_parser!(u32).range(2..=10_000))]
