@@ -62,7 +62,7 @@ enum Command {
     Run(command::run::Arguments),
     /// Write the page of a results folder again, or compare two folders: before and after.
     Report(command::report::Arguments),
-    /// Recommend a startup scheme for a fleet: what it gains, what it costs, and for whom it is worse.
+    /// Recommend a startup scheme for a fleet of transfers.
     Recommend(command::recommend::Arguments),
     /// Write down the packets of one run.
     Trace(command::trace::Arguments),

@@ -898,7 +898,7 @@ fn of_results_with_several_connections_those_with_one_can_be_replayed() {
     flowstart(&["trace", "--cell", &id(pages[1]), "--from", &from]).assert().success();
     flowstart(&["explain", "--cell", &id(pages[1]), "--from", &from]).assert().success();
     let refused = flowstart(&["trace", "--cell", &id(pages[0]), "--from", &from]).assert().code(2);
-    refused.stderr(predicates::str::contains("has several connections"));
+    refused.stderr(predicates::str::contains("has connections of HTTP/1.1"));
 }
 
 #[test]

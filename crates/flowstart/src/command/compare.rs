@@ -22,7 +22,9 @@ pub(crate) struct Setup {
     /// Hide the client's bandwidth from schemes.
     #[arg(long)]
     no_hint: bool,
-    /// Hide everything that is known of paths before their handshakes: hints, saved paths, oracle and interface.
+    /// Hide all that is known of paths before.
+    ///
+    /// Hints, saved paths, oracle and interface.
     #[arg(long)]
     no_knowledge: bool,
     #[command(flatten)]

@@ -36,22 +36,30 @@ competitor none.
 The first scheme is the baseline. Recommended is the one with the largest gain that is measurably faster than the \
 baseline within the budget, or one that sends less twice and is as fast.")]
 pub(crate) struct Arguments {
-    /// The fleet's transfers: a table with a line for each kind.
+    /// The fleet's transfers: a line for each kind.
     #[arg(value_name = "POPULATION.csv")]
     population: PathBuf,
-    /// Startup schemes, the baseline first. Default: all that depend neither on routers nor on other connections.
+    /// Startup schemes, the baseline first.
+    ///
+    /// Default: all that depend neither on routers nor on other connections.
     #[arg(long, num_args = 1.., value_name = "SCHEME")]
     scheme: Vec<String>,
     /// Transport of all transfers.
     #[arg(long, value_name = "TRANSPORT", default_value = "model-quic")]
     transport: String,
-    /// Congestion avoidance of all schemes. Default: the transport's, or a scheme's own.
+    /// Congestion avoidance of all schemes.
+    ///
+    /// Default: the transport's, or a scheme's own.
     #[arg(long, value_name = "AVOIDANCE")]
     avoidance: Option<String>,
-    /// Most that a scheme may send twice, of the payload, in the mean over the fleet, such as 2%.
+    /// Most that may be sent twice, such as 2%.
+    ///
+    /// Of the payload, in the mean over the fleet.
     #[arg(long, value_name = "P", value_parser = share, allow_hyphen_values = true)]
     max_inflation: Option<f64>,
-    /// Most that others may lose, over what they lose beside the baseline, such as 1.2.
+    /// Most that others may lose, such as 1.2.
+    ///
+    /// Over what they lose beside the baseline.
     #[arg(long, value_name = "FACTOR", value_parser = factor, allow_hyphen_values = true)]
     max_harm: Option<f64>,
     /// Repetitions of each kind of transfer.
