@@ -496,10 +496,11 @@ fn what_nobody_reads_holds_few_files_and_little_memory() {
     let held = with_unread(&server, &cert, &plain, 100, || (files(), kilobytes()));
     // 16 answers of 128 KB, the 100 KB, and what a connection takes.
     assert!(held.0 <= before.0 + 20 && held.1 <= before.1 + 5000, "{before:?} {held:?}");
-    // A byte each for 1750 fields (`age: 0`), which take a hundred times as much when they are read.
+    // A byte each for 1750 fields (`age: 0`), which take 0.25 MB while a request is read: 25 MB if they stayed. The
+    // allocator keeps some of what was read.
     let many = request("/large", &[0xc2; 1750]);
     let held = with_unread(&server, &cert, &many, 100, || (files(), kilobytes()));
-    assert!(held.0 <= before.0 + 20 && held.1 <= before.1 + 8000, "{before:?} {held:?}");
+    assert!(held.0 <= before.0 + 20 && held.1 <= before.1 + 12_000, "{before:?} {held:?}");
 }
 
 #[test]
