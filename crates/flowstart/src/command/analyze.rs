@@ -84,8 +84,11 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
                  are compared with nothing"
             ));
         }
+        // What the numbers do not say is a part of the answer.
+        let limits = "Times are from a request to the last acknowledgement, without the handshake. What others on \
+                      these links lose is not seen here.";
         let tables: String = tables(&analysis).iter().map(|table| format!("{table}\n")).collect();
-        print(&format!("{answers}{counts}\n{tables}"))?;
+        print(&format!("{answers}{counts}\n{}{tables}", wrapped(limits)))?;
     }
     Ok(if unusable == 0 { ExitCode::SUCCESS } else { ExitCode::from(FAILED) })
 }

@@ -146,7 +146,7 @@ impl Harm {
         let which = which();
         let (alike, apart): (Vec<&Part>, Vec<&Part>) = self.parts.iter().partition(|part| is_alike(part));
         if apart.is_empty() {
-            return format!("{it} takes no more from others than {baseline}{which}");
+            return format!("{it} takes as much from others as {baseline}{which}");
         }
         let in_part = |part: &Part| {
             let [own, base] = part.middle.map(|value| in_words(part.measure, value));
@@ -168,7 +168,7 @@ impl Harm {
         let to = if self.by_competitor { "from" } else { "with" };
         let rest = match rest.is_empty() {
             true => String::new(),
-            false => format!("; {it} takes no more than {baseline} {to} {}", listed(&rest)),
+            false => format!("; {it} takes as much as {baseline} {to} {}", listed(&rest)),
         };
         format!("{said}{rest}")
     }

@@ -624,7 +624,7 @@ fn harm_is_said_where_there_is_any_beyond_the_baseline() {
     };
     assert_eq!(of([0.01, -0.02]), "What others pay: jump-start takes nothing from others.");
     // A transfer takes its own size, whatever its scheme does.
-    assert_eq!(of([16.0, 16.1]), "What others pay: jump-start takes no more from others than slow-start.");
+    assert_eq!(of([16.0, 16.1]), "What others pay: jump-start takes as much from others as slow-start.");
     // Cells without others dilute nothing.
     let harmed = "What others pay: competing flows deliver 5.0 Mbit less beside jump-start and 1.0 Mbit less beside \
                    slow-start.";
@@ -634,13 +634,13 @@ fn harm_is_said_where_there_is_any_beyond_the_baseline() {
     let harm = [Some(0.5), Some(0.5), Some(2.0), Some(9.0)];
     let sizes = paid(beside(&["70KB", "2MB"], &["cubic"], &faster, &harm, &[]));
     let expected = "What others pay: competing flows deliver 9.0 Mbit less beside jump-start and 2.0 Mbit less beside \
-                    slow-start with 2MB; jump-start takes no more than slow-start with 70KB.";
+                    slow-start with 2MB; jump-start takes as much as slow-start with 70KB.";
     assert_eq!(sizes, expected);
     // So are competitors: a median would be of none of them.
     let harm = [Some(16.0), Some(16.7), Some(0.0), Some(0.0), Some(0.0), Some(0.0)];
     let others = paid(beside(&["2MB"], &["cubic", "web:load=5mbit", "cbr:rate=1mbit"], &faster, &harm, &[]));
     let expected = "What others pay: competing flows deliver 16.7 Mbit less beside jump-start and 16.0 Mbit less \
-                    beside slow-start (cubic); jump-start takes no more than slow-start from web:load=5mbit and \
+                    beside slow-start (cubic); jump-start takes as much as slow-start from web:load=5mbit and \
                     cbr:rate=1mbit.";
     assert_eq!(others, expected);
 }
