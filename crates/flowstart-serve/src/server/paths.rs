@@ -55,6 +55,9 @@ impl Paths {
     ///
     /// Why the store cannot be used, with its name.
     pub(crate) fn open(name: &str, warnings: &Warnings, metrics: &Arc<Metrics>) -> Result<Self, String> {
+        if let Some((other, _)) = name.split_once("://").filter(|_| !name.starts_with(REDIS)) {
+            return Err(format!("path store: {other}:// is not known; allowed is a file, or {REDIS}HOST"));
+        }
         let retention = Retention::default();
         let store: Result<Box<dyn PathStore>, String> = if name.starts_with(REDIS) {
             let config = redis::Config { server: name.to_owned(), ..redis::Config::default() };
@@ -226,6 +229,17 @@ mod tests {
         assert_eq!(observation(&small, at).unwrap().cwnd, Bytes::new(100_000));
         assert_eq!(observation(&Status { delivered: Bytes::new(99_999), ..status }, at), None);
         assert_eq!(observation(&Status { moves: 1, ..status }, at), None);
+    }
+
+    #[test]
+    fn a_password_is_not_told_and_other_servers_are_no_files() {
+        assert_eq!(without_secret("redis://:secret@host:1/"), "host:1/");
+        assert_eq!(without_secret("redis://host:1/"), "redis://host:1/");
+        assert_eq!(without_secret("a@b.redb"), "a@b.redb");
+        for name in ["rediss://host/", "REDIS://host/", "valkey://host/"] {
+            let problem = Paths::open(name, &Warnings::default(), &Arc::new(Metrics::new())).err().unwrap();
+            assert!(problem.contains("allowed is a file, or redis://HOST"), "{problem}");
+        }
     }
 
     #[test]
