@@ -26,6 +26,8 @@ use flowstart_core::units::{Bytes, Rate};
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
+#[cfg(feature = "redis")]
+mod bounded_connection;
 pub mod embedded;
 pub mod memory;
 mod record;

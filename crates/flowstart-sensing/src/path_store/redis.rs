@@ -3,8 +3,8 @@
 //! Reference: RFC 9040, section 6; Redis commands `ZADD`, `ZRANGE`, `ZREMRANGEBYSCORE`, `ZREMRANGEBYRANK`, `INCR` and
 //! `EXPIRE`. Each prefix is a sorted set whose scores are the times of its observations, so hosts that put at the same
 //! time do not overwrite each other's data. Every call ends within [`Config::bound`], whatever the server does: a
-//! thread of the store talks to the server, and callers wait for the thread no longer than that. While a server drips
-//! an endless answer, the thread is blocked and calls fail.
+//! thread of the store talks to the server, and callers wait for the thread no longer than that. Answers are bounded
+//! in bytes and in time ([`BoundedConnection`]).
 //!
 //! Differences from the reference: those of [`path_store`](super). The server also forgets a prefix by its own clock,
 //! one lifetime after the last put, so nothing stays after all hosts are gone.
@@ -16,9 +16,10 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync
 use std::time::Instant;
 
 use flowstart_core::time::Duration;
-use redis::{Client, Cmd, Connection, RedisError, RedisResult};
+use redis::{Client, Cmd, RedisError, RedisResult};
 use serde::{Deserialize, Serialize};
 
+use super::bounded_connection::BoundedConnection;
 use super::record::{self, DecodeError};
 use super::{Forgotten, Observation, PathRecord, PathStore, Prefix, Retention, StoreError, UnixTime};
 
@@ -110,7 +111,7 @@ struct Dialogue {
     namespace: String,
     bound: std::time::Duration,
     retention: Retention,
-    connection: Option<Connection>,
+    connection: Option<BoundedConnection>,
 }
 
 impl Dialogue {
@@ -142,15 +143,10 @@ impl Dialogue {
         let _ = call.answer.send(answer);
     }
 
-    fn connection(&mut self) -> RedisResult<&mut Connection> {
+    fn connection(&mut self) -> RedisResult<&mut BoundedConnection> {
         let connection = match self.connection.take() {
             Some(connection) => connection,
-            None => {
-                let connection = self.client.get_connection_with_timeout(self.bound)?;
-                connection.set_read_timeout(Some(self.bound))?;
-                connection.set_write_timeout(Some(self.bound))?;
-                connection
-            }
+            None => BoundedConnection::open(&self.client, self.bound)?,
         };
         Ok(self.connection.insert(connection))
     }
@@ -511,6 +507,32 @@ mod tests {
         let store = RedisStore::new(config(port, 50), Retention::default()).unwrap();
         for _ in 0..3 {
             assert!(matches!(fails_in_time(&store), StoreError::Server(_) | StoreError::Late(_)));
+        }
+    }
+
+    /// A server that begins its answer in this way, and goes on with that.
+    fn endless(begin: &'static [u8], more: &'static [u8]) -> u16 {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                std::thread::spawn(move || {
+                    let mut stream = stream;
+                    let _ = stream.write_all(begin);
+                    while stream.write_all(more).is_ok() {}
+                });
+            }
+        });
+        port
+    }
+
+    #[test]
+    fn an_answer_without_end_is_given_up() {
+        for (begin, more) in [(&b"*1000000000\r\n"[..], &b":1\r\n"[..]), (b"$1000000000\r\n", b"xxxxxxxxxxxxxxxx")] {
+            let config = config(endless(begin, more), PATIENCE.as_millis() as u64);
+            let store = RedisStore::new(config, Retention::default()).unwrap();
+            let error = store.get(prefix("192.0.2.0/24"), UnixTime::from_secs(0)).unwrap_err().to_string();
+            assert!(error.contains("1048576 bytes") || error.contains("too long"), "{error}");
         }
     }
 
