@@ -46,7 +46,9 @@ impl BoundedConnection {
         let mut connection = Self { stream, parser: Parser::new(), database: settings.db(), bound };
         if let Some(password) = settings.password() {
             let mut command = redis::cmd("AUTH");
-            settings.username().into_iter().for_each(|user| drop(command.arg(user)));
+            if let Some(user) = settings.username() {
+                command.arg(user);
+            }
             command.arg(password).exec(&mut connection)?;
         }
         if connection.database != 0 {
