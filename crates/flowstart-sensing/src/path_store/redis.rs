@@ -4,7 +4,7 @@
 //! `EXPIRE`. Each prefix is a sorted set whose scores are the times of its observations, so hosts that put at the same
 //! time do not overwrite each other's data. Every call ends within [`Config::bound`], whatever the server does: a
 //! thread of the store talks to the server, and callers wait for the thread no longer than that. Answers are bounded
-//! in bytes and in time ([`BoundedConnection`]).
+//! in bytes and in time (`bounded_connection.rs`).
 //!
 //! Differences from the reference: those of [`path_store`](super). The server also forgets a prefix by its own clock,
 //! one lifetime after the last put, so nothing stays after all hosts are gone.
