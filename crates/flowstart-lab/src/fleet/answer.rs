@@ -25,7 +25,8 @@ pub fn sentences(fleet: &Fleet, told: &Recommendation) -> Vec<String> {
     let unknown: f64 = fleet.parts.iter().filter(|part| !part.is_known).map(|part| part.share).sum();
     if unknown > 0.0 {
         sentences.push(format!(
-            "Of {:.0} % of the transfers nothing is known before the handshake; of the others the link's mean rate and RTT.",
+            "Of {:.0} % of the transfers nothing is known before the handshake; of the others the link's mean rate and \
+             RTT.",
             unknown * 100.0
         ));
     }

@@ -181,12 +181,9 @@ pub fn measure(
     for (kind, is_known, share, study) in studies {
         let performed = perform(&study, &mut (), None, jobs, &OfAll(progress)).map_err(FleetError::Runs)?;
         let mut schemes = vec![Measured::default(); question.schemes.len()];
-        for (row, scheme) in performed
-            .rows
-            .iter()
-            .zip(study.plan.cells().iter().flat_map(|cell| std::iter::repeat_n(cell.scheme, question.reps as usize)))
-        {
-            schemes[scheme].add(row);
+        // Each cell has one flow, so its rows are its repetitions.
+        for (cell, rows) in study.plan.cells().iter().zip(performed.rows.chunks(question.reps as usize)) {
+            rows.iter().for_each(|row| schemes[cell.scheme].add(row));
         }
         parts.push(Part { kind, is_known, share, schemes });
     }

@@ -193,12 +193,11 @@ impl Fleet {
     }
 
     fn of_scheme(&self, place: usize, gain: Option<f64>, gain_ci: Option<[f64; 2]>) -> OfScheme {
-        let own = |part: &Part| -> Measured { part.schemes[place].clone() };
         let [p50, p95] = [0.5, 0.95].map(|part| self.quantile(place, part));
         let regrets: Vec<(f64, f64)> =
             self.parts.iter().filter_map(|part| Some((regret(part, place)?, part.share))).collect();
         let is_whole = regrets.len() == self.parts.len();
-        let failed = self.mean_of(|part| Some(own(part).failed())).unwrap_or(0.0);
+        let failed = self.mean_of(|part| Some(part.schemes[place].failed())).unwrap_or(0.0);
         OfScheme {
             scheme: self.schemes[place].clone(),
             gain,
@@ -209,8 +208,8 @@ impl Fleet {
             p95_ci95: p95.and_then(|(_, interval)| interval),
             regret: self.mean_of(|part| regret(part, place)).filter(|_| is_whole),
             regret_p95: weighted_quantile(regrets, 0.95).filter(|_| is_whole),
-            inflation: self.mean_of(|part| mean(&own(part).inflation)).unwrap_or(0.0),
-            harm_mbit: self.mean_of(|part| mean(&own(part).harm_mbit)),
+            inflation: self.mean_of(|part| mean(&part.schemes[place].inflation)).unwrap_or(0.0),
+            harm_mbit: self.mean_of(|part| mean(&part.schemes[place].harm_mbit)),
             harm_ratio: None,
             failed,
             refused: None,

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use comfy_table::{CellAlignment, Table, presets};
+use flowstart_core::spec::names;
 use flowstart_lab::fleet::answer::sentences;
 use flowstart_lab::fleet::measured::{FleetError, Question, measure};
 use flowstart_lab::fleet::population::Population;
@@ -91,7 +92,7 @@ fn factor(text: &str) -> Result<f64, String> {
 pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let file = |problem: String| Failure::File { file: arguments.population.clone(), message: problem, text: None };
     let population = Population::read(&arguments.population).map_err(|error| file(error.to_string()))?;
-    if arguments.max_harm.is_some() && population.kinds.iter().all(|kind| kind.competitor == "none") {
+    if arguments.max_harm.is_some() && population.kinds.iter().all(|kind| names::is_same(&kind.competitor, "none")) {
         let problem = "nobody else uses a link of this population; give its lines a competitor";
         return Err(Failure::Input(format!("--max-harm: {problem}")));
     }
