@@ -14,6 +14,7 @@
 //! | the contents of a report | [`report`] |
 //! | from the first run to the folder of results | [`perform`] |
 //! | which start a fleet should use | [`fleet`] |
+//! | the settings in which a scheme is worst | [`worst`] |
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
@@ -29,3 +30,4 @@ pub mod run;
 pub mod spec;
 pub mod study;
 pub mod trace;
+pub mod worst;

@@ -62,6 +62,8 @@ enum Command {
     Run(command::run::Arguments),
     /// Write the page of a results folder again, or compare two folders: before and after.
     Report(command::report::Arguments),
+    /// Look for the settings in which a startup scheme is worst.
+    Break(command::break_scheme::Arguments),
     /// Recommend a startup scheme for a fleet of transfers.
     Recommend(command::recommend::Arguments),
     /// Write down the packets of one run.
@@ -113,6 +115,7 @@ fn main() -> ExitCode {
         Command::Compare(arguments) => command::compare::main(arguments),
         Command::Run(arguments) => command::run::main(arguments),
         Command::Report(arguments) => command::report::main(arguments),
+        Command::Break(arguments) => command::break_scheme::main(arguments),
         Command::Recommend(arguments) => command::recommend::main(arguments),
         Command::Trace(arguments) => command::trace::main(arguments),
         Command::Explain(arguments) => command::explain::main(arguments),

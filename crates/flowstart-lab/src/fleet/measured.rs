@@ -12,6 +12,7 @@ use crate::results::folder::ExperimentError;
 use crate::spec::InputError;
 use crate::spec::algorithm::scheme;
 use crate::study::Study;
+use crate::study::plan::Plan;
 use crate::study::scenario::Scenario;
 
 /// The question about a fleet.
@@ -180,11 +181,7 @@ pub fn measure(
     let mut parts = Vec::new();
     for (kind, is_known, share, study) in studies {
         let performed = perform(&study, &mut (), None, jobs, &OfAll(progress)).map_err(FleetError::Runs)?;
-        let mut schemes = vec![Measured::default(); question.schemes.len()];
-        // Each cell has one flow, so its rows are its repetitions.
-        for (cell, rows) in study.plan.cells().iter().zip(performed.rows.chunks(question.reps as usize)) {
-            rows.iter().for_each(|row| schemes[cell.scheme].add(row));
-        }
+        let schemes = Measured::of_each_cell(&study.plan, &performed.rows);
         parts.push(Part { kind, is_known, share, schemes });
     }
     progress.ended();
@@ -193,6 +190,16 @@ pub fn measure(
 }
 
 impl Measured {
+    /// What each cell of a plan did, whose cells have one flow: their rows are their repetitions.
+    pub fn of_each_cell(plan: &Plan, rows: &[Row]) -> Vec<Self> {
+        let of_cell = |rows: &[Row]| {
+            let mut measured = Self::default();
+            rows.iter().for_each(|row| measured.add(row));
+            measured
+        };
+        rows.chunks(plan.reps as usize).map(of_cell).collect()
+    }
+
     fn add(&mut self, row: &Row) {
         self.fct_ms.push(row.fct_ms.filter(|_| !row.failed()));
         self.inflation.push(row.inflation);

@@ -114,6 +114,8 @@ fn properties(link: &Link) -> Vec<(String, String)> {
         ("access technology", other(link.technology != AccessTechnology::Unknown, link.technology.to_string())),
         ("hinted rate", all.hint),
         ("steps of hints per factor of ten", all.hint_steps.map(|steps| steps.to_string())),
+        ("saved rate, RTT and age", all.saved),
+        ("rate of the oracle", all.oracle),
     ];
     properties.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
 }

@@ -1,12 +1,12 @@
 //! Sensing's knowledge of a link before the handshake of a transfer, and where it comes from.
 
-use flowstart_core::path::{Hint, PathKnowledge, SavedPath};
+use flowstart_core::path::{Hint, PathKnowledge};
 use flowstart_core::sources::{Finding, Sources, Statement, Verdict, name};
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::Bytes;
 use flowstart_quic::hint::BandwidthHint;
 
-use crate::spec::link::Link;
+use crate::spec::link::{Link, Saved};
 use crate::spec::transport::Transport;
 use crate::study::plan::{Cell, Plan};
 
@@ -25,7 +25,7 @@ fn sources(plan: &Plan, transport: &Transport, link: &Link, start: Timestamp) ->
     // An earlier connection was alone on the idle path: its RTT is the mean propagation plus a packet's serialization,
     // and its delivery rate is the link's.
     let cached = link.host_rtt() + link.varies.mean_delay() + link.rate.time_for(packet) * u64::from(link.hops);
-    let saved = SavedPath { rtt: cached, cwnd: link.rate.amount_in(cached), age: SAVED_AGE };
+    let saved = link.saved.of(Saved { rate: link.rate, rtt: cached, age: SAVED_AGE });
     let mut sources = Sources::default();
     if plan.unknown {
         for source in [name::PATH_STORE, name::INTERFACE, name::ORACLE, name::HINT] {
@@ -33,16 +33,21 @@ fn sources(plan: &Plan, transport: &Transport, link: &Link, start: Timestamp) ->
         }
         return sources;
     }
-    let mut believe = |source, statement, age| sources.state(source, statement, age, Some(statement), "");
-    believe(name::PATH_STORE, Statement::Saved(saved), Some(SAVED_AGE));
-    believe(name::INTERFACE, Statement::Interface(link.access_rate), None);
-    believe(name::ORACLE, Statement::Oracle(link.rate), None);
-    match link.hinted(start).filter(|_| plan.hint) {
-        Some(bandwidth) => {
-            let age = Some(link.hint_age()).filter(|age| *age > Duration::ZERO);
-            believe(name::HINT, Statement::Hint(Hint { bandwidth, technology: link.technology }), age);
+    let hint = link.hinted(start).filter(|_| plan.hint).map(|bandwidth| {
+        let age = Some(link.hint_age()).filter(|age| *age > Duration::ZERO);
+        (Statement::Hint(Hint { bandwidth, technology: link.technology }), age)
+    });
+    let interface = Some((Statement::Interface(link.access_rate), None));
+    for (source, stated) in [
+        (name::PATH_STORE, saved.map(|saved| (Statement::Saved(saved.path()), Some(saved.age)))),
+        (name::INTERFACE, interface),
+        (name::ORACLE, link.oracle.of(link.rate).map(|rate| (Statement::Oracle(rate), None))),
+        (name::HINT, hint),
+    ] {
+        match stated {
+            Some((statement, age)) => sources.state(source, statement, age, Some(statement), ""),
+            None => sources.lack(source, Verdict::Missing, ""),
         }
-        None => sources.lack(name::HINT, Verdict::Missing, ""),
     }
     sources
 }

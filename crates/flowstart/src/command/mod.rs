@@ -2,6 +2,7 @@
 
 pub(crate) mod analyze;
 mod axes;
+pub(crate) mod break_scheme;
 pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod explain;

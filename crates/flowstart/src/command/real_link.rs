@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use flowstart_lab::spec::aqm::Aqm;
-use flowstart_lab::spec::link::Link;
+use flowstart_lab::spec::link::{Link, Told};
 
 use crate::failure::Failure;
 
@@ -17,7 +17,12 @@ pub(super) fn real_link(whose: &str, link: &str, keys: Option<&str>, aqm: &str) 
     if aqm == Aqm::Oracle {
         return Err(Failure::Input("--aqm oracle: only a simulator knows every window".into()));
     }
-    let of_hosts = [("hint", link.hint.is_some()), ("hint_steps", link.hint_grid.is_some())];
+    let of_hosts = [
+        ("hint", link.hint.is_some()),
+        ("hint_steps", link.hint_grid.is_some()),
+        ("saved", link.saved != Told::Truth),
+        ("oracle", link.oracle != Told::Truth),
+    ];
     let of_hosts = of_hosts.into_iter().find(|(_, is_set)| *is_set).map(|(key, _)| key);
     if let Some(key) = link.key_without_sockets().or(of_hosts) {
         let allowed = if key == "access_rate" { "; access_rate=10gbit leaves it out" } else { "" };

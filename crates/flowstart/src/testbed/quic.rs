@@ -129,7 +129,7 @@ impl Pair<'_> {
         let file = self.folder.join("paths.redb");
         let (store, _) = EmbeddedStore::open(&file, Retention::default()).map_err(words)?;
         let at = UnixTime::from_secs(UnixTime::now().as_secs().saturating_sub(saved.age.as_nanos() / 1_000_000_000));
-        let rate = self.plan.links[self.cell.link].rate;
+        let rate = saved.rate().unwrap_or_default();
         let observation = Observation { at, min_rtt: saved.rtt, cwnd: saved.cwnd, rate };
         let prefix = Prefixes::default().prefix_of(IpAddr::from(CLIENTS));
         store.put(prefix, observation).map_err(words)?;

@@ -1,7 +1,7 @@
 //! What schemes start from.
 
 use super::words::listed;
-use crate::spec::link::Link;
+use crate::spec::link::{Link, Told};
 use crate::study::per_transport::PerTransport;
 use crate::study::plan::Plan;
 
@@ -27,13 +27,15 @@ pub(super) fn known(plan: &Plan) -> Option<String> {
     }
     let parts: Vec<String> = parts.into_iter().map(|(names, sensed)| format!("{} {sensed}", listed(&names))).collect();
     let is_hinted = |link: &Link| link.hint.is_some() || link.hint_grid.is_some();
+    let is_stated = |link: &Link| link.saved != Told::Truth || link.oracle != Told::Truth;
     if plan.unknown {
         return Some("Nothing is known of paths before their handshakes.".to_owned());
     }
-    let rates = match (plan.hint, plan.links.iter().any(is_hinted)) {
-        (false, _) => "There are no hints; rates that are known",
-        (true, true) => "Hints are those of the links' options; other rates that are known",
-        (true, false) => "Rates that are known",
+    let rates = match (plan.hint, plan.links.iter().any(is_hinted), plan.links.iter().any(is_stated)) {
+        (_, _, true) => "Hints, saved paths and oracles say what the links' options say; other rates that are known",
+        (false, ..) => "There are no hints; rates that are known",
+        (true, true, _) => "Hints are those of the links' options; other rates that are known",
+        (true, false, _) => "Rates that are known",
     };
     let is_varied = |link: &Link| link.trace.is_some() || link.varies.rate.is_some() || link.varies.delay.is_some();
     let whose = if plan.links.iter().any(is_varied) { "the means of the link" } else { "the link's" };

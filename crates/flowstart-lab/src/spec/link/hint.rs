@@ -10,12 +10,18 @@ use flowstart_sim::link::capacity_trace::CapacityTrace;
 use super::super::form::Key;
 use super::super::{InputError, RATES, Spec};
 use super::Link;
+use super::known::NOTHING;
 
 /// The keys.
 pub(super) const KEYS: &[Key<Link>] = &[
-    Key::new("hint", "a rate, or past/WINDOW/AGE", "the bandwidth that the client hints", "the bottleneck's rate")
-        .such_as("hint=40mbit")
-        .only_simulated(|link| matches!(link.hint, Some(Hinted::Past { .. }))),
+    Key::new(
+        "hint",
+        "a rate, past/WINDOW/AGE, or none",
+        "the bandwidth that the client hints",
+        "the bottleneck's rate",
+    )
+    .such_as("hint=40mbit")
+    .only_simulated(|link| matches!(link.hint, Some(Hinted::Past { .. }))),
     Key::new("hint_steps", "1 to 100", "steps per factor of ten to which hints are rounded down", "exact")
         .such_as("hint_steps=5"),
 ];
@@ -23,6 +29,8 @@ pub(super) const KEYS: &[Key<Link>] = &[
 /// The bandwidth that a client hints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hinted {
+    /// None.
+    Nothing,
     /// The same at every start.
     Rate(Rate),
     /// The mean rate of a part of the recording before each start, which is what the client could measure. A recording
@@ -44,6 +52,7 @@ impl Link {
     pub fn hinted(&self, start: Timestamp) -> Option<Rate> {
         let hint = match self.hint {
             None => self.rate,
+            Some(Hinted::Nothing) => return None,
             Some(Hinted::Rate(rate)) => rate,
             Some(Hinted::Past { window, age }) => {
                 let past = self.trace.as_ref()?.rate_before(start, age, window);
@@ -62,7 +71,11 @@ impl Link {
 impl Hinted {
     /// Reads it for a link with this recording.
     pub(super) fn read(spec: &mut Spec<'_>, recording: Option<&CapacityTrace>) -> Result<Option<Self>, InputError> {
-        let Some(past) = spec.value("hint")?.and_then(|text| text.strip_prefix("past")) else {
+        let text = spec.value("hint")?;
+        if text.is_some_and(|text| text.eq_ignore_ascii_case(NOTHING)) {
+            return Ok(Some(Self::Nothing));
+        }
+        let Some(past) = text.and_then(|text| text.strip_prefix("past")) else {
             return Ok(spec.within("hint", RATES)?.map(Self::Rate));
         };
         let parts: Vec<&str> = past.split('/').collect();
@@ -89,7 +102,7 @@ impl Hinted {
     /// How old it is at a start.
     const fn age(self) -> Duration {
         match self {
-            Self::Rate(_) => Duration::ZERO,
+            Self::Nothing | Self::Rate(_) => Duration::ZERO,
             Self::Past { age, .. } => age,
         }
     }
@@ -98,6 +111,7 @@ impl Hinted {
 impl fmt::Display for Hinted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Nothing => f.write_str(NOTHING),
             Self::Rate(rate) => write!(f, "{rate}"),
             Self::Past { window, age } => write!(f, "past/{window}/{age}"),
         }

@@ -23,6 +23,7 @@ use super::routers::Routers;
 use super::scone;
 
 mod hint;
+mod known;
 mod named;
 mod options;
 mod parser;
@@ -32,6 +33,7 @@ pub(crate) mod recording;
 mod variation;
 
 pub use hint::Hinted;
+pub use known::{Saved, Told};
 pub use options::options;
 pub use presets::{PRESETS, Preset};
 pub use proxy::{Distribution, Proxy};
@@ -135,6 +137,10 @@ pub struct Link {
     pub hint: Option<Hinted>,
     /// Hints are rounded down to a grid of this many steps per factor of ten; absent: hints are exact.
     pub hint_grid: Option<Grid>,
+    /// What an earlier connection saved of the path.
+    pub saved: Told<Saved>,
+    /// What a capacity oracle answers.
+    pub oracle: Told<Rate>,
     /// Whether repetitions begin at different places of the recording; otherwise all begin at its beginning.
     pub trace_start_varies: bool,
     /// Quick-Start routers.
@@ -183,6 +189,10 @@ pub struct ResolvedLink {
     pub(crate) hint: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) hint_steps: Option<u8>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) saved: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) oracle: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) trace_start: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -349,6 +359,8 @@ impl Link {
             technology: self.technology,
             hint: self.hint.map(|hint| hint.to_string()),
             hint_steps: self.hint_grid.map(|grid| grid.steps_per_decade),
+            saved: self.saved.written(Saved::to_string),
+            oracle: self.oracle.written(Rate::to_string),
             trace_start: self.trace_start_varies.then_some("varied"),
             quick_start: self.routers.map(|routers| routers.to_string()),
             xcp: self.xcp.then_some("on"),

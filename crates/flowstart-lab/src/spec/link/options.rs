@@ -4,19 +4,24 @@ use flowstart_core::time::Duration;
 
 use super::super::form::{self, Key};
 use super::super::{routers, scone};
-use super::{ACCESS_RATE, Link, hint, proxy};
+use super::{ACCESS_RATE, Link, hint, known, proxy};
 
 /// All keys of links.
 pub fn options() -> impl Iterator<Item = Key> {
-    let own = [KEYS, hint::KEYS, proxy::KEYS].into_iter().flatten().map(Key::told);
+    let own = of_links().into_iter().flatten().map(Key::told);
     own.chain(scone::KEYS.iter().copied()).chain(routers::KEYS.iter().map(Key::told))
+}
+
+/// Those that do not have routers.
+const fn of_links() -> [&'static [Key<Link>]; 4] {
+    [KEYS, hint::KEYS, known::KEYS, proxy::KEYS]
 }
 
 impl Link {
     /// The first of its keys for which there is nothing between two sockets: other hosts' links, further hops, and what
     /// only a simulator can do.
     pub fn key_without_sockets(&self) -> Option<&'static str> {
-        let own = [KEYS, hint::KEYS, proxy::KEYS].into_iter().find_map(|keys| form::only_simulated(keys, self));
+        let own = of_links().into_iter().find_map(|keys| form::only_simulated(keys, self));
         own.or_else(|| form::only_simulated(routers::KEYS, self.routers.as_ref()?))
     }
 }

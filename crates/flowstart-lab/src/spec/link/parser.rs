@@ -10,7 +10,7 @@ use flowstart_sim::link::wire::{Jitter, LossModel, Reordering};
 
 use super::super::routers::Routers;
 use super::super::{InputError, RATES, Spec, scone};
-use super::{ACCESS_RATE, Buffer, Cross, Hinted, Link, PRESETS, Varies, hint, named, proxy, recording};
+use super::{ACCESS_RATE, Buffer, Cross, Hinted, Link, PRESETS, Varies, hint, known, named, proxy, recording};
 
 /// Longest propagation delay of anything.
 const LONGEST_DELAY: Duration = Duration::from_millis(100_000);
@@ -115,6 +115,7 @@ fn read(spec: &mut Spec<'_>, noise: bool, directory: &Path) -> Result<Link, Inpu
     let technology = spec.read("technology")?.unwrap_or_default();
     let hint = Hinted::read(spec, trace.as_ref().map(|recording| &*recording.trace))?;
     let hint_grid = hint::grid(spec)?;
+    let (saved, oracle) = known::read(spec)?;
     let trace_start_varies = spec.one_of("trace_start", &[("zero", false), ("varied", true)])?;
     let trace_start_varies = trace_start_varies.unwrap_or(noise && trace.is_some());
     if trace_start_varies && trace.is_none() {
@@ -170,6 +171,8 @@ fn read(spec: &mut Spec<'_>, noise: bool, directory: &Path) -> Result<Link, Inpu
         technology,
         hint,
         hint_grid,
+        saved,
+        oracle,
         trace_start_varies,
         routers,
         advising,

@@ -1,0 +1,94 @@
+//! What a search found, in words.
+
+use super::measure::{Badness, Measure};
+use super::search::{Found, WORSE, Worst};
+use super::space::Question;
+use crate::study::scenario::Scenario;
+
+/// The setting of a scenario, in words.
+pub fn setting(scenario: &Scenario) -> String {
+    let first = |list: &[String]| list.first().cloned().unwrap_or_default();
+    let mut parts = vec![format!("{} over {}", first(&scenario.size), first(&scenario.link))];
+    let (aqm, competitor) = (first(&scenario.aqm), first(&scenario.competitor));
+    parts.push(format!("queue discipline {aqm}"));
+    parts.push(if competitor == "none" { "alone".to_owned() } else { format!("beside {competitor}") });
+    parts.push(first(&scenario.transport));
+    if scenario.unknown {
+        parts.push("nothing known of the path".to_owned());
+    }
+    parts.join(", ")
+}
+
+/// The worst of a measure in a sentence.
+pub fn sentence(question: &Question, measure: Measure, worst: Option<&Worst>) -> String {
+    let (scheme, baseline) = (&question.scheme, &question.against[0]);
+    let Some(worst) = worst else {
+        return match measure {
+            Measure::Regret => format!("{scheme} takes longer than the fastest of the others in no setting."),
+            Measure::Harm => format!("Others lose more beside {scheme} than beside {baseline} in no setting."),
+            Measure::Waste => format!("{scheme} sends more twice than {baseline} in no setting."),
+        };
+    };
+    let Some(badness) = worst.badness.filter(|_| worst.failed == 0.0) else {
+        return format!(
+            "{:.0} % of the transfers of {scheme} do not complete: {}.",
+            worst.failed * 100.0,
+            setting(&worst.study.scenario)
+        );
+    };
+    let Badness { value, ci95, own, other, .. } = badness;
+    let interval = |scale: f64, digits: usize, unit: &str| {
+        ci95.map_or(String::new(), |[low, high]| {
+            format!(" ({:.digits$} to {:.digits$}{unit})", low * scale, high * scale)
+        })
+    };
+    let told = match measure {
+        Measure::Regret => format!(
+            "A transfer with {scheme} takes up to {value:.2} times as long as with {}{}, {own:.0} in place of {other:.0} \
+             ms",
+            worst.beside,
+            interval(1.0, 2, "")
+        ),
+        Measure::Harm => format!(
+            "Beside {scheme} the others lose up to {value:.2} bytes more{} for each byte that it carries: {own:.2} in \
+             place of {other:.2} beside {baseline}",
+            interval(1.0, 2, "")
+        ),
+        Measure::Waste => format!(
+            "{scheme} sends up to {:.0} % of its payload twice, {baseline} {:.0} %, which are {:.0} points{}",
+            own * 100.0,
+            other * 100.0,
+            value * 100.0,
+            interval(100.0, 0, "")
+        ),
+    };
+    format!("{told}: {}.", setting(&worst.study.scenario))
+}
+
+/// How sure the results are.
+pub fn certainty(question: &Question, found: &Found, reps: u32) -> Vec<String> {
+    let mut notes = vec![format!(
+        "The worst of {} settings for each measure; there may be worse ones. Numbers and 95 % intervals are of {reps} \
+         repetitions whose seeds chose nothing.",
+        found.points
+    )];
+    let shares: Vec<String> = found
+        .worst
+        .iter()
+        .filter_map(|(measure, worst)| Some((measure, worst.as_ref()?)))
+        .map(|(measure, worst)| format!("{:.0} % by {}", worst.worse * 100.0, measure.name()))
+        .collect();
+    if !shares.is_empty() {
+        notes.push(format!(
+            "Of {} settings that are spread evenly over all, {} is worse than the others by more than {:.0} % in {}.",
+            found.even,
+            question.scheme,
+            WORSE * 100.0,
+            shares.join(", ")
+        ));
+    }
+    if found.refused > 0 {
+        notes.push(format!("{} settings could not be run.", found.refused));
+    }
+    notes
+}

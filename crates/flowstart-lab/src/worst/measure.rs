@@ -1,0 +1,147 @@
+//! What can be bad about a scheme, and how bad it is in a setting.
+
+use flowstart_statistics::{LEVEL, bca, mean};
+use serde::Serialize;
+
+use crate::fleet::measured::Measured;
+
+/// What can be bad.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Measure {
+    /// The completion time over that of the fastest of the others.
+    Regret,
+    /// Bytes that others deliver less than beside the baseline, over the payload.
+    Harm,
+    /// Bytes that are sent twice beyond the baseline's, over the payload.
+    Waste,
+}
+
+/// One repetition of two schemes: the baseline's, and the one in question.
+type Pair = (f64, f64);
+
+/// How bad a scheme is in a setting.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Badness {
+    /// The measure.
+    pub value: f64,
+    /// Its 95 % interval.
+    pub ci95: Option<[f64; 2]>,
+    /// The same of the scheme alone: the mean completion time in milliseconds, or bytes over the payload.
+    pub own: f64,
+    /// The same of the scheme beside which it is bad.
+    pub other: f64,
+    /// The place of that scheme among the others.
+    #[serde(skip)]
+    pub beside: usize,
+}
+
+impl Measure {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Regret, Self::Harm, Self::Waste];
+
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Regret => "regret",
+            Self::Harm => "harm",
+            Self::Waste => "waste",
+        }
+    }
+
+    /// The value of a scheme that is as good as the others.
+    pub const fn neutral(self) -> f64 {
+        match self {
+            Self::Regret => 1.0,
+            Self::Harm | Self::Waste => 0.0,
+        }
+    }
+
+    /// How bad the last of these schemes is, without an interval. `None` if the others' transfers fail. Infinite if
+    /// only its own do.
+    pub fn value(self, schemes: &[Measured], payload: f64) -> Option<f64> {
+        let (pairs, _) = self.pairs(schemes, payload)?;
+        self.of(&pairs)
+    }
+
+    /// The same with its interval.
+    pub fn badness(self, schemes: &[Measured], payload: f64, resamples: u32, seed: u64) -> Option<Badness> {
+        let (pairs, beside) = self.pairs(schemes, payload)?;
+        let value = self.of(&pairs)?;
+        let interval = bca(&pairs, |pairs| self.of(pairs), LEVEL, resamples, seed);
+        let ci95 = interval.and_then(|estimate| estimate.interval_at(LEVEL)).map(|one| [one.low, one.high]);
+        let (other, own): (Vec<f64>, Vec<f64>) = pairs.into_iter().unzip();
+        Some(Badness { value, ci95, own: mean(&own)?, other: mean(&other)?, beside })
+    }
+
+    fn of(self, pairs: &[Pair]) -> Option<f64> {
+        let (other, own): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
+        if own.iter().any(|own| own.is_infinite()) {
+            return Some(f64::INFINITY);
+        }
+        let (other, own) = (mean(&other)?, mean(&own)?);
+        Some(if self == Self::Regret { own / other } else { own - other })
+    }
+
+    /// The repetitions of the scheme beside which the last one is bad, and of the last one.
+    fn pairs(self, schemes: &[Measured], payload: f64) -> Option<(Vec<Pair>, usize)> {
+        let (scheme, others) = schemes.split_last()?;
+        let paired = |before: &[f64], after: &[f64]| before.iter().copied().zip(after.iter().copied()).collect();
+        let baseline = others.first()?;
+        match self {
+            Self::Regret => {
+                let times = others.iter().enumerate().filter_map(|(place, one)| Some((place, one.mean_fct_ms()?)));
+                let (fastest, _) = times.min_by(|a, b| a.1.total_cmp(&b.1))?;
+                let before: Vec<f64> = others[fastest].fct_ms.iter().copied().collect::<Option<_>>()?;
+                let after: Vec<f64> = scheme.fct_ms.iter().map(|fct| fct.unwrap_or(f64::INFINITY)).collect();
+                Some((paired(&before, &after), fastest))
+            }
+            Self::Harm => {
+                let lost = |one: &Measured| -> Vec<f64> {
+                    one.harm_mbit.iter().map(|mbit| mbit * 1e6 / 8.0 / payload).collect()
+                };
+                // Where there are no others, nobody loses anything.
+                let pairs: Vec<Pair> = paired(&lost(baseline), &lost(scheme));
+                Some((if pairs.is_empty() { vec![(0.0, 0.0); 2] } else { pairs }, 0))
+            }
+            Self::Waste => Some((paired(&baseline.inflation, &scheme.inflation), 0)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn measured(fct_ms: &[f64], inflation: f64, harm_mbit: Option<f64>) -> Measured {
+        let reps = fct_ms.len();
+        Measured {
+            fct_ms: fct_ms.iter().map(|fct| Some(*fct).filter(|fct| *fct > 0.0)).collect(),
+            inflation: vec![inflation; reps],
+            harm_mbit: harm_mbit.map_or(Vec::new(), |mbit| vec![mbit; reps]),
+        }
+    }
+
+    #[test]
+    fn each_measure_compares_with_what_it_says() {
+        let baseline = measured(&[100.0, 300.0], 0.1, Some(4.0));
+        let rival = measured(&[100.0, 100.0], 0.5, Some(9.0));
+        let scheme = measured(&[150.0, 150.0], 0.35, Some(12.0));
+        let all = [baseline.clone(), rival, scheme];
+        // The fastest takes 100 ms in the mean.
+        assert_eq!(Measure::Regret.value(&all, 1e6), Some(1.5));
+        // 8 Mbit more than beside the baseline are a megabyte, as much as the payload.
+        assert_eq!(Measure::Harm.value(&all, 1e6), Some(1.0));
+        assert!((Measure::Waste.value(&all, 1e6).unwrap() - 0.25).abs() < 1e-12);
+        let told = Measure::Regret.badness(&all, 1e6, 1_000, 1).unwrap();
+        assert_eq!((told.beside, told.own, told.other, told.ci95), (1, 150.0, 100.0, Some([1.5, 1.5])));
+    }
+
+    #[test]
+    fn failures_and_nobody_else() {
+        let (good, bad) = (measured(&[100.0, 100.0], 0.0, None), measured(&[100.0, -1.0], 0.0, None));
+        assert_eq!(Measure::Regret.value(&[good.clone(), bad.clone()], 1e6), Some(f64::INFINITY));
+        assert_eq!(Measure::Regret.value(&[bad, good.clone()], 1e6), None);
+        assert_eq!(Measure::Harm.value(&[good.clone(), good], 1e6), Some(0.0));
+    }
+}

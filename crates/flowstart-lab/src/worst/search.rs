@@ -1,0 +1,302 @@
+//! The search for the worst setting.
+//!
+//! A part of the settings is spread evenly over the space (a Latin hypercube). From them a tree-structured Parzen
+//! estimator (Bergstra et al., Algorithms for Hyper-Parameter Optimization, 2011) learns, for each measure, where to
+//! look next. The largest of many noisy values is too large by chance. So the few worst are run again with other seeds,
+//! and what is told of the smallest setting comes from a third set of seeds, which chose nothing.
+
+use flowstart_core::rng::{mix, name_hash};
+use flowstart_statistics::RESAMPLES;
+use rand::seq::SliceRandom;
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64;
+use rayon::prelude::*;
+use serde::Serialize;
+use tpe::TpeOptimizer;
+
+use super::measure::{Badness, Measure};
+use super::smallest::smallest;
+use super::space::{Dimension, Point, Question, Space, Values, rounded};
+use crate::experiment;
+use crate::fleet::measured::Measured;
+use crate::perform::Progress;
+use crate::results::folder::ExperimentError;
+use crate::study::Study;
+
+/// Fewest settings of a search.
+pub const FEWEST: u32 = 10;
+/// Repetitions of a setting that is tried.
+const REPS: u32 = 3;
+/// Repetitions of a setting that is tried again.
+const REPS_AGAIN: u32 = 10;
+/// The worst settings that are tried again.
+const AGAIN: usize = 5;
+/// Settings between two lessons. It does not depend on the number of threads, so the result does not, either.
+const BATCH: usize = 8;
+/// Significant digits of numbers that are tried.
+const DIGITS: i32 = 3;
+/// From this on, as a part of the completion time or of the payload, a scheme is worse than the others.
+pub const WORSE: f64 = 0.05;
+
+/// How far a search goes.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// Settings that are tried for each measure.
+    pub points: u32,
+    /// Repetitions of the smallest setting.
+    pub reps: u32,
+    /// The seed.
+    pub seed: u64,
+    /// Threads; 0: one per core.
+    pub jobs: usize,
+}
+
+/// The worst setting of a measure.
+#[derive(Clone, Debug, Serialize)]
+pub struct Worst {
+    /// The measure.
+    pub measure: Measure,
+    /// How bad the scheme is there; `None`: the others' transfers fail there.
+    pub badness: Option<Badness>,
+    /// The scheme beside which it is bad.
+    pub beside: String,
+    /// The part of its transfers that do not complete.
+    pub failed: f64,
+    /// The part of the evenly spread settings in which it is worse by more than [`WORSE`].
+    pub worse: f64,
+    /// The study that shows it.
+    #[serde(skip)]
+    pub study: Study,
+}
+
+/// What a search found.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// For each measure the worst setting; `None`: it is worse in none.
+    pub worst: Vec<(Measure, Option<Worst>)>,
+    /// Settings that were spread evenly.
+    pub even: u32,
+    /// Settings that were tried for each measure.
+    pub points: u32,
+    /// Settings that could not be run.
+    pub refused: u32,
+}
+
+/// What runs settings.
+struct Runner<'a> {
+    space: &'a Space,
+    question: &'a Question,
+    pool: rayon::ThreadPool,
+    progress: &'a dyn Progress,
+}
+
+/// What the schemes did in a setting, and the payload of a transfer in bytes.
+type Outcome = (Vec<Measured>, f64);
+
+impl Runner<'_> {
+    /// Runs settings, each with its pieces on all threads. `None`: the setting cannot be run.
+    fn run(&self, points: &[Point], reps: u32, seed: u64) -> Result<Vec<Option<Outcome>>, ExperimentError> {
+        self.pool.install(|| points.par_iter().map(|point| self.outcome(point, reps, seed)).collect())
+    }
+
+    fn outcome(&self, point: &Point, reps: u32, seed: u64) -> Result<Option<Outcome>, ExperimentError> {
+        let outcome = match self.space.study(point, self.question, reps, seed) {
+            Ok(study) => Some(outcome(&study)?),
+            Err(_) => None,
+        };
+        self.progress.done(self.runs(1, reps));
+        Ok(outcome)
+    }
+
+    fn runs(&self, points: usize, reps: u32) -> u64 {
+        points as u64 * u64::from(reps) * self.question.schemes().len() as u64
+    }
+}
+
+/// What the schemes of a study with one setting did.
+fn outcome(study: &Study) -> Result<Outcome, ExperimentError> {
+    let pieces = experiment::pieces(&study.plan);
+    let rows: Vec<_> = pieces.par_iter().flat_map_iter(|piece| experiment::piece(&study.plan, *piece)).collect();
+    let rows = experiment::join(&study.plan, rows)?;
+    let payload = study.plan.sizes[0].value.mean();
+    Ok((Measured::of_each_cell(&study.plan, &rows), payload))
+}
+
+/// How much worse than the others it is; `None` if that cannot be said.
+fn excess(measure: Measure, outcome: Option<&Outcome>) -> Option<f64> {
+    let (schemes, payload) = outcome?;
+    measure.value(schemes, *payload).map(|value| value - measure.neutral()).filter(|excess| !excess.is_nan())
+}
+
+/// Points that are spread evenly: each of `count` equal parts of each dimension has one.
+fn evenly(space: &Space, count: usize, random: &mut Pcg64) -> Vec<Point> {
+    let mut points = vec![Point::new(); count];
+    for dimension in space.dimensions() {
+        let mut parts: Vec<usize> = (0..count).collect();
+        parts.shuffle(random);
+        for (point, part) in points.iter_mut().zip(parts) {
+            let share = (part as f64 + random.random::<f64>()) / count as f64;
+            point.push(match &dimension.values {
+                Values::Words(words) => (share * words.len() as f64).floor(),
+                Values::Range(least, most) => near(least * (most / least).powf(share), *least, *most),
+            });
+        }
+    }
+    points
+}
+
+fn near(value: f64, least: f64, most: f64) -> f64 {
+    rounded(value, DIGITS).clamp(least, most)
+}
+
+/// Where to look next: an optimizer for each dimension with several values.
+struct Guide<'a> {
+    space: &'a Space,
+    optimizers: Vec<Option<TpeOptimizer>>,
+}
+
+impl<'a> Guide<'a> {
+    fn new(space: &'a Space) -> Self {
+        let optimizer = |dimension: &Dimension| match &dimension.values {
+            Values::Words(words) if words.len() > 1 => {
+                let range = tpe::categorical_range(words.len()).ok()?;
+                Some(TpeOptimizer::new(tpe::histogram_estimator(), range))
+            }
+            // The largest number is within.
+            Values::Range(least, most) if least < most => {
+                let range = tpe::range(least.ln(), most.ln() + 1e-9).ok()?;
+                Some(TpeOptimizer::new(tpe::parzen_estimator(), range))
+            }
+            _ => None,
+        };
+        Self { space, optimizers: space.dimensions().iter().map(optimizer).collect() }
+    }
+
+    fn ask(&mut self, random: &mut Pcg64) -> Point {
+        let dimensions = self.space.dimensions().iter().zip(&mut self.optimizers).zip(self.space.plain());
+        dimensions
+            .map(|((dimension, optimizer), plain)| {
+                let Some(Ok(asked)) = optimizer.as_mut().map(|optimizer| optimizer.ask(random)) else { return plain };
+                match &dimension.values {
+                    Values::Words(words) => asked.floor().clamp(0.0, (words.len() - 1) as f64),
+                    Values::Range(least, most) => near(asked.exp(), *least, *most),
+                }
+            })
+            .collect()
+    }
+
+    /// Optimizers look for the least. What does not matter in a setting teaches nothing about its dimension.
+    fn tell(&mut self, point: &Point, excess: f64) {
+        for (place, optimizer) in self.optimizers.iter_mut().enumerate() {
+            let Some(optimizer) = optimizer else { continue };
+            let value = match self.space.dimensions()[place].values {
+                _ if !self.space.matters(point, place) => continue,
+                Values::Words(_) => point[place],
+                Values::Range(..) => point[place].ln(),
+            };
+            // A value beyond its range, by the last digit, teaches nothing.
+            let _ = optimizer.tell(value, -excess);
+        }
+    }
+}
+
+/// Looks for the worst setting by each of the measures.
+///
+/// # Errors
+///
+/// The reason why no thread could be started.
+pub fn search(
+    space: &Space,
+    question: &Question,
+    measures: &[Measure],
+    settings: &Settings,
+    progress: &dyn Progress,
+) -> Result<Found, ExperimentError> {
+    let Settings { points, reps, seed, jobs } = *settings;
+    let runner = Runner { space, question, pool: experiment::threads(jobs)?, progress };
+    let points = points.max(FEWEST) as usize;
+    let even = (points / 3).max(1);
+    let tried = even + measures.len() * (points - even);
+    progress.begins(runner.runs(tried, REPS));
+    let mut random = Pcg64::seed_from_u64(mix(seed ^ name_hash("worst")));
+    let spread = evenly(space, even, &mut random);
+    let outcomes = runner.run(&spread, REPS, seed)?;
+    let mut refused = outcomes.iter().filter(|outcome| outcome.is_none()).count();
+    let mut candidates = Vec::new();
+    for measure in measures.iter().copied() {
+        let mut known: Vec<(Point, f64)> = Vec::new();
+        let mut guide = Guide::new(space);
+        let mut learn = |guide: &mut Guide<'_>, points: Vec<Point>, outcomes: &[Option<Outcome>]| {
+            for (point, outcome) in points.into_iter().zip(outcomes) {
+                let excess = excess(measure, outcome.as_ref());
+                // Where the others fail, or nothing can run, nothing is to be found.
+                guide.tell(&point, excess.unwrap_or(-1.0));
+                known.extend(excess.map(|excess| (point, excess)));
+            }
+        };
+        learn(&mut guide, spread.clone(), &outcomes);
+        let mut left = points - even;
+        while left > 0 {
+            let batch: Vec<Point> = (0..left.min(BATCH)).map(|_| guide.ask(&mut random)).collect();
+            let outcomes = runner.run(&batch, REPS, seed)?;
+            refused += outcomes.iter().filter(|outcome| outcome.is_none()).count();
+            left -= batch.len();
+            learn(&mut guide, batch, &outcomes);
+        }
+        known.sort_by(|a, b| b.1.total_cmp(&a.1));
+        known.dedup_by(|a, b| a.0 == b.0);
+        known.retain(|(_, excess)| *excess > 0.0);
+        candidates.push((measure, known.into_iter().take(AGAIN).map(|(point, _)| point).collect::<Vec<_>>()));
+    }
+    let mut worst = Vec::new();
+    for (measure, candidates) in candidates {
+        let is_worse = |outcome: &Option<Outcome>| excess(measure, outcome.as_ref()).is_some_and(|one| one > WORSE);
+        let worse = outcomes.iter().filter(|outcome| is_worse(outcome)).count() as f64 / even as f64;
+        let found = runner.smallest_of(measure, candidates, seed.wrapping_add(1))?;
+        let found = found.map(|point| runner.told(measure, &point, worse, reps, seed.wrapping_add(2))).transpose()?;
+        worst.push((measure, found.flatten()));
+    }
+    progress.ended();
+    Ok(Found { worst, even: even as u32, points: points as u32, refused: refused as u32 })
+}
+
+impl Runner<'_> {
+    /// The smallest setting that shows what the worst of these does, by the values of other seeds.
+    fn smallest_of(
+        &self,
+        measure: Measure,
+        candidates: Vec<Point>,
+        seed: u64,
+    ) -> Result<Option<Point>, ExperimentError> {
+        self.progress.begins(self.runs(candidates.len(), REPS_AGAIN));
+        let outcomes = self.run(&candidates, REPS_AGAIN, seed)?;
+        let again = candidates.into_iter().zip(outcomes.iter().map(|outcome| excess(measure, outcome.as_ref())));
+        let worst = again.filter_map(|(point, excess)| Some((point, excess?))).max_by(|a, b| a.1.total_cmp(&b.1));
+        let Some((point, least)) = worst.filter(|(_, excess)| *excess > 0.0) else { return Ok(None) };
+        let of = |point: &Point| {
+            self.progress.begins(self.runs(1, REPS_AGAIN));
+            let outcome = self.pool.install(|| self.outcome(point, REPS_AGAIN, seed))?;
+            Ok(excess(measure, outcome.as_ref()))
+        };
+        smallest(self.space, point, least, of).map(Some)
+    }
+
+    /// What is told of a setting; `None` if it cannot be run.
+    fn told(
+        &self,
+        measure: Measure,
+        point: &Point,
+        worse: f64,
+        reps: u32,
+        seed: u64,
+    ) -> Result<Option<Worst>, ExperimentError> {
+        let Ok(study) = self.space.study(point, self.question, reps, seed) else { return Ok(None) };
+        self.progress.begins(self.runs(1, reps));
+        let (schemes, payload) = self.pool.install(|| outcome(&study))?;
+        self.progress.done(self.runs(1, reps));
+        let badness = measure.badness(&schemes, payload, RESAMPLES, mix(seed ^ name_hash("badness")));
+        let beside = &self.question.against[badness.map_or(0, |badness| badness.beside)];
+        let failed = schemes.last().map_or(0.0, Measured::failed);
+        Ok(Some(Worst { measure, badness, beside: beside.clone(), failed, worse, study }))
+    }
+}
