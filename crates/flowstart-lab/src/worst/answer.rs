@@ -24,9 +24,15 @@ pub fn sentence(question: &Question, measure: Measure, worst: Option<&Worst>) ->
     let (scheme, baseline) = (&question.scheme, &question.against[0]);
     let Some(worst) = worst else {
         return match measure {
-            Measure::Regret => format!("{scheme} takes longer than the fastest of the others in no setting."),
-            Measure::Harm => format!("Others lose more beside {scheme} than beside {baseline} in no setting."),
-            Measure::Waste => format!("{scheme} sends more twice than {baseline} in no setting."),
+            Measure::Regret => {
+                format!("In no setting that was tried does {scheme} measurably take longer than the others.")
+            }
+            Measure::Harm => format!(
+                "In no setting that was tried do others measurably lose more beside {scheme} than beside {baseline}."
+            ),
+            Measure::Waste => {
+                format!("In no setting that was tried does {scheme} measurably send more twice than {baseline}.")
+            }
         };
     };
     let Some(badness) = worst.badness.filter(|_| worst.failed == 0.0) else {

@@ -6,7 +6,7 @@
 //! and what is told of the smallest setting comes from a third set of seeds, which chose nothing.
 
 use flowstart_core::rng::{mix, name_hash};
-use flowstart_statistics::RESAMPLES;
+use flowstart_statistics::{LEAST_EFFECT, RESAMPLES};
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
@@ -15,7 +15,7 @@ use serde::Serialize;
 use tpe::TpeOptimizer;
 
 use super::measure::{Badness, Measure};
-use super::smallest::smallest;
+use super::smallest::{most_steps, smallest};
 use super::space::{Dimension, Point, Question, Space, Values, rounded};
 use crate::experiment;
 use crate::fleet::measured::Measured;
@@ -56,7 +56,7 @@ pub struct Settings {
 pub struct Worst {
     /// The measure.
     pub measure: Measure,
-    /// How bad the scheme is there; `None`: the others' transfers fail there.
+    /// How bad the scheme is there; `None`: transfers fail there.
     pub badness: Option<Badness>,
     /// The scheme beside which it is bad.
     pub beside: String,
@@ -72,7 +72,7 @@ pub struct Worst {
 /// What a search found.
 #[derive(Clone, Debug)]
 pub struct Found {
-    /// For each measure the worst setting; `None`: it is worse in none.
+    /// For each measure the worst setting; `None`: it is measurably worse in none.
     pub worst: Vec<(Measure, Option<Worst>)>,
     /// Settings that were spread evenly.
     pub even: u32,
@@ -273,15 +273,15 @@ impl Runner<'_> {
         let again = candidates.into_iter().zip(outcomes.iter().map(|outcome| excess(measure, outcome.as_ref())));
         let worst = again.filter_map(|(point, excess)| Some((point, excess?))).max_by(|a, b| a.1.total_cmp(&b.1));
         let Some((point, least)) = worst.filter(|(_, excess)| *excess > 0.0) else { return Ok(None) };
+        self.progress.begins(self.runs(most_steps(self.space), REPS_AGAIN));
         let of = |point: &Point| {
-            self.progress.begins(self.runs(1, REPS_AGAIN));
             let outcome = self.pool.install(|| self.outcome(point, REPS_AGAIN, seed))?;
             Ok(excess(measure, outcome.as_ref()))
         };
         smallest(self.space, point, least, of).map(Some)
     }
 
-    /// What is told of a setting; `None` if it cannot be run.
+    /// What is told of a setting; `None` if the scheme is not measurably bad there.
     fn told(
         &self,
         measure: Measure,
@@ -297,6 +297,14 @@ impl Runner<'_> {
         let badness = measure.badness(&schemes, payload, RESAMPLES, mix(seed ^ name_hash("badness")));
         let beside = &self.question.against[badness.map_or(0, |badness| badness.beside)];
         let failed = schemes.last().map_or(0.0, Measured::failed);
+        // What chance made bad in the search is nothing.
+        let is_bad = |badness: &Badness| {
+            let measurably = badness.ci95.is_some_and(|[low, _]| low > measure.neutral());
+            measurably && badness.value >= measure.neutral() + LEAST_EFFECT
+        };
+        if failed == 0.0 && !badness.as_ref().is_some_and(is_bad) {
+            return Ok(None);
+        }
         Ok(Some(Worst { measure, badness, beside: beside.clone(), failed, worse, study }))
     }
 }

@@ -1,11 +1,18 @@
 //! The smallest setting that shows the same: as much as possible is plain, and numbers have few digits.
 
-use super::space::{Point, Space};
+use super::space::{Dimension, Point, Space};
 
 /// The part of what is bad that the smallest setting still has.
 const KEPT: f64 = 0.9;
 /// Passes over the dimensions: what one makes plain may let another become plain.
 const PASSES: u32 = 2;
+
+/// Most settings that are tried on the way.
+pub(super) fn most_steps(space: &Space) -> usize {
+    // A value that no simpler one equals.
+    let steps = |dimension: &Dimension| dimension.simpler(f64::MAX).len();
+    PASSES as usize * space.dimensions().iter().map(steps).sum::<usize>()
+}
 
 /// Makes one dimension after the other plainer as long as `excess` of the setting stays near `least`, what the setting
 /// `from` has. What is declared last goes first: a link always has a rate.
@@ -50,6 +57,7 @@ mod tests {
             against: vec!["slow-start".to_owned()],
             transport: "model-quic".to_owned(),
             avoidance: None,
+            link_options: None,
         };
         let (space, _) = Space::new(&question, &[]).unwrap();
         let at = |name: &str| space.dimensions().iter().position(|one| one.name() == name).unwrap();

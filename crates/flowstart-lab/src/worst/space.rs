@@ -5,6 +5,7 @@
 
 use std::path::Path;
 
+use flowstart_core::needs::Needs;
 use flowstart_core::sources::Known;
 use flowstart_core::spec::names;
 use flowstart_core::startup::StartupConfig;
@@ -15,6 +16,7 @@ use serde::Serialize;
 use crate::spec::InputError;
 use crate::spec::algorithm::scheme;
 use crate::study::Study;
+use crate::study::plan::Plan;
 use crate::study::scenario::Scenario;
 
 /// The question of a search.
@@ -28,6 +30,8 @@ pub struct Question {
     pub transport: String,
     /// The congestion avoidance, as `--avoidance` takes it; `None`: the schemes' own.
     pub avoidance: Option<String>,
+    /// Keys that every link has in addition, such as `quick_start=target`.
+    pub link_options: Option<String>,
 }
 
 impl Question {
@@ -123,6 +127,9 @@ const fn factor(name: &'static str, meaning: &'static str, of: Known) -> Declare
     Declared { plain: Some(1.0), place: Place::Factor(of), ..declared }
 }
 
+/// Smallest buffer in bytes, and as it is written. A tenth of a small BDP is less than a packet, which no link has.
+const SMALLEST: f64 = 15_000.0;
+const SMALLEST_PACKETS: &str = "10pkt";
 /// The word for a key that is left out.
 const WITHOUT: &str = "none";
 /// The values of what is known.
@@ -218,6 +225,23 @@ impl Declared {
     }
 }
 
+/// Refuses schemes that get nothing of what makes them another one than the baseline.
+fn check_needs(plan: &Plan) -> Result<(), InputError> {
+    let lacks_routers = plan.links.iter().any(|link| link.routers.is_none());
+    for scheme in &plan.schemes {
+        let (text, needs) = (&scheme.text, scheme.first().needs());
+        if needs.contains(Needs::APPROVAL) && lacks_routers {
+            let problem = "needs routers that approve its requests: add quick_start=target to the links' options";
+            return Err(InputError::new("scheme", text, problem));
+        }
+        if needs.contains(Needs::SHARED_WINDOW) {
+            let problem = "shares with other transfers of the same server, and here there is one";
+            return Err(InputError::new("scheme", text, problem));
+        }
+    }
+    Ok(())
+}
+
 /// A number with this many significant digits.
 pub(super) fn rounded(value: f64, digits: i32) -> f64 {
     if value <= 0.0 {
@@ -305,7 +329,7 @@ impl Space {
     fn leave_out_unknown(&mut self, question: &Question) -> Result<(), InputError> {
         let mut sensed = Vec::new();
         for text in question.schemes() {
-            // The names of the transport's own and of a caller's schemes are no configurations; they sense nothing here.
+            // The transport's own scheme has no configuration, and senses nothing here.
             if let Ok(read) = scheme("scheme", &text, &StartupConfig::SlowStart(Default::default())) {
                 sensed.extend(read.value.senses());
             }
@@ -326,7 +350,7 @@ impl Space {
     /// Leaves out the values that cannot be run beside otherwise plain ones, and says which.
     fn leave_out_refused(&mut self, question: &Question) -> Result<Vec<String>, InputError> {
         let plain = self.plain();
-        self.study(&plain, question, 1, 1)?;
+        check_needs(&self.study(&plain, question, 1, 1)?.plan)?;
         let mut left_out = Vec::new();
         for place in 0..self.0.len() {
             let with = |value: f64| {
@@ -404,6 +428,11 @@ impl Space {
         for (dimension, value) in self.0.iter().zip(point) {
             let (name, text) = (dimension.name(), dimension.text(*value));
             match dimension.declared.place {
+                Place::Link if dimension.declared.quantity == Some(Quantity::Bdp) => {
+                    let rtt = Quantity::Time.read(&named("rtt")).unwrap_or(1e6);
+                    let buffer = value * rate * rtt / 8e9;
+                    keys.push(format!("{name}={}", if buffer < SMALLEST { SMALLEST_PACKETS.to_owned() } else { text }));
+                }
                 Place::Link if text != WITHOUT => keys.push(format!("{name}={text}")),
                 Place::Factor(of) if self.knowledge(point) == FALSE && *value != 1.0 => {
                     let factor = Quantity::Factor.read(&text).unwrap_or(1.0);
@@ -425,6 +454,7 @@ impl Space {
             link: vec![self.link(point)],
             scheme: question.schemes(),
             avoidance: question.avoidance.iter().cloned().collect(),
+            link_options: question.link_options.clone(),
             flows: 1,
             reps,
             seed,
@@ -474,6 +504,7 @@ mod tests {
             against: vec!["slow-start".to_owned()],
             transport: "model-quic".to_owned(),
             avoidance: None,
+            link_options: None,
         }
     }
 
@@ -497,6 +528,12 @@ mod tests {
         assert!(!space.matters(&point, at("hint")));
         point[at("knowledge")] = 1.0;
         point[at("policer")] = 2.0;
+        point[at("buffer")] = 0.1;
+        // A tenth of 188 kB.
+        assert!(space.link(&point).contains("buffer=0.1bdp"));
+        point[at("buffer")] = 0.05;
+        assert!(space.link(&point).contains("buffer=10pkt"));
+        point[at("buffer")] = 1.0;
         point[at("acks")] = 2.0;
         assert!(space.matters(&point, at("hint")));
         let scenario = space.scenario(&point, &question("blitzstart"), 3, 7);
@@ -546,6 +583,16 @@ mod tests {
             let told = Space::new(&question("blitzstart"), &[given.to_owned()]).unwrap_err().to_string();
             assert!(told.contains(expected), "{given}: {told}");
         }
+        for (scheme, expected) in [
+            ("quick-start", "needs routers"),
+            ("ensemble-sharing", "shares with other transfers"),
+            ("kick-start", "kick-start"),
+        ] {
+            let told = Space::new(&question(scheme), &[]).unwrap_err().to_string();
+            assert!(told.contains(expected), "{scheme}: {told}");
+        }
+        let routed = Question { link_options: Some("quick_start=target".to_owned()), ..question("quick-start") };
+        assert!(Space::new(&routed, &[]).is_ok());
         let twice = ["rtt=10ms".to_owned(), "rtt=20ms".to_owned()];
         assert!(Space::new(&question("blitzstart"), &twice).unwrap_err().to_string().contains("given twice"));
     }

@@ -53,6 +53,9 @@ pub(crate) struct Arguments {
     /// Default: the transport's, or a scheme's own.
     #[arg(long, value_name = "AVOIDANCE")]
     avoidance: Option<String>,
+    /// Keys that every link has in addition, such as quick_start=target.
+    #[arg(long, value_name = "KEYS")]
+    link_options: Option<String>,
     /// Repetitions of the settings that are told.
     #[arg(long, value_name = "N", default_value_t = default_reps(), value_parser = clap::value_parser!(u32).range(2..=10_000))]
     reps: u32,
@@ -132,6 +135,7 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
         against: against.clone(),
         transport: transport.clone(),
         avoidance: avoidance.clone(),
+        link_options: arguments.link_options.clone(),
     };
     let (space, left_out) = Space::new(&question, &arguments.within)?;
     let by = if arguments.by.is_empty() { By::value_variants() } else { &arguments.by };

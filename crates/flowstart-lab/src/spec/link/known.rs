@@ -1,4 +1,5 @@
-//! What is known of a path besides the client's hint: `saved=40mbit/50ms/60s`, `oracle=40mbit`; `none` where nothing is.
+//! What is known of a path besides the client's hint: `saved=40mbit/50ms/60s`, `oracle=40mbit`. `none` is a source that
+//! knows nothing.
 
 use std::fmt;
 use std::str::FromStr;
