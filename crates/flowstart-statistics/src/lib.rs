@@ -9,6 +9,8 @@
 //! | Which of several schemes beat one on the same seeds, all at once? | [`simultaneous_ratios`] |
 //! | How well is any other statistic known? | [`bca`] |
 //! | Do two unpaired samples differ? | [`difference_interval`] |
+//! | Do they differ, at whatever look at a growing sample? | [`at_every_look`] |
+//! | How many values does a trial need? | [`values_needed`] |
 //! | Which of many results survive being many? | [`holm`] |
 //! | Do two quantities rise together? | [`spearman`] |
 //! | How do results show a quantity? | [`Metric`] |
@@ -28,6 +30,7 @@ mod association;
 mod bootstrap;
 mod comparison;
 mod metric;
+mod sequential;
 mod simultaneous;
 mod summary;
 
@@ -35,6 +38,10 @@ pub use association::spearman;
 pub use bootstrap::{BootstrapEstimate, bca, bca_mean, bca_mean_difference_paired, bca_mean_ratio_paired};
 pub use comparison::{difference_interval, holm, upper_t_quantile, welch};
 pub use metric::{LEAST_EFFECT, LEVEL, Metric, RESAMPLES, RUNS_FOR_P99};
+pub use sequential::{
+    at_every_look, errors_at_every_look, errors_at_one_look, log_variance_of_mean, log_variance_of_quantile,
+    values_needed,
+};
 pub use simultaneous::simultaneous_ratios;
 pub use summary::{empirical_cdf, mean, median, quantile, sample_standard_deviation};
 

@@ -95,6 +95,8 @@ enum Command {
     Perf(command::perf::Arguments),
     /// Compare the schemes of real connections by a server's qlog files or metrics.
     Analyze(command::analyze::Arguments),
+    /// Plan a trial of schemes on real connections.
+    Trial(command::trial::Arguments),
     /// Check this build against published figures and reference runs.
     Validate(command::validate::Arguments),
     /// Write the completions of a shell to stdout.
@@ -133,6 +135,7 @@ fn main() -> ExitCode {
         Command::SconeElement(arguments) => command::scone_element::main(arguments),
         Command::Perf(arguments) => command::perf::main(arguments),
         Command::Analyze(arguments) => command::analyze::main(arguments),
+        Command::Trial(arguments) => command::trial::main(arguments),
         Command::Validate(arguments) => command::validate::main(arguments),
         Command::Completions(arguments) => command::completions::main(arguments, command),
         Command::Man(arguments) => command::man::main(arguments, command),

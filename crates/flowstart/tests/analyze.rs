@@ -130,3 +130,72 @@ fn metrics_that_cannot_be_used_are_refused() {
     log(folder.path(), "a", "slow-start", 10.0);
     analyze().arg(folder.path()).assert().code(2).stderr(contains("give files of one kind"));
 }
+
+#[test]
+fn a_look_before_the_end_has_wider_intervals_and_says_whether_to_go_on() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for place in 0..60 {
+        log(folder.path(), &format!("s{place}"), "slow-start", 200.0 + f64::from(place));
+        log(folder.path(), &format!("b{place}"), "blitzstart", 193.0 + f64::from(place));
+    }
+    let told = |planned: &[&str]| {
+        let options = [&["--baseline", "slow-start", "--json"], planned].concat();
+        let output = analyze().arg(folder.path()).args(options).output().expect("to run");
+        let value: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        value["groups"][1]["vs_baseline"].clone()
+    };
+    let (once, always) = (told(&[]), told(&["--planned", "240"]));
+    assert!(once["significant"] == true && once["speedup_at_every_look"].is_null(), "{once}");
+    assert!(always["significant"] == false && always["speedup_ci95"] == once["speedup_ci95"], "{always}");
+    let low = |interval: &serde_json::Value| interval[0].as_f64().expect("a number");
+    assert!(low(&always["speedup_at_every_look"]) < low(&once["speedup_ci95"]), "{always}");
+    let planned =
+        analyze().arg(folder.path()).args(["--baseline", "slow-start", "--planned", "240"]).assert().success();
+    planned.stdout(contains("The trial goes on").and(contains("at every look")));
+    metrics(folder.path(), "a.prom", "1");
+    let of_metrics = folder.path().join("a.prom");
+    analyze().arg(of_metrics).args(["--planned", "240"]).assert().code(2).stderr(contains("give qlog files"));
+}
+
+fn trial(arguments: &[&str]) -> Command {
+    let mut command = Command::cargo_bin("flowstart").expect("the binary");
+    command.args(["trial", "plan"]).args(arguments);
+    command
+}
+
+#[test]
+fn a_trial_is_planned_from_logs_or_from_a_scatter() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for place in 0..200 {
+        log(folder.path(), &format!("s{place}"), "slow-start", 100.0 + f64::from(place));
+    }
+    let logs = folder.path().to_str().expect("a path");
+    let plan = |arguments: &[&str]| -> serde_json::Value {
+        let output = trial(&[arguments, &["--json"]].concat()).assert().success();
+        serde_json::from_slice(&output.get_output().stdout).expect("JSON")
+    };
+    let of_logs = plan(&[logs, "--effect", "10%"]);
+    assert_eq!((&of_logs["baseline"], &of_logs["sizes"][0]["size"]), (&"slow-start".into(), &"70KB".into()));
+    // Uniform from 100 to 299: a variance of 3350 over 199.5^2 = 0.0842; 7.849 / 0.009084 * 0.0842 * 4 = 291.
+    let needed = of_logs["sizes"][0]["needed"][0]["at_one_look"].as_f64().expect("a number");
+    assert!((needed - 291.0).abs() < 3.0, "{of_logs:#}");
+    assert_eq!(of_logs["guardrails"][1]["name"], "without_answer");
+    let of_scatter = plan(&["--scatter", "0.5", "--effect", "0.1"]);
+    assert_eq!(of_scatter["sizes"][0]["needed"].as_array().expect("figures").len(), 3);
+    trial(&[logs, "--effect", "10%"]).assert().success().stdout(contains("--planned"));
+    for (arguments, expected) in [
+        (&["--effect", "5%"][..], "required"),
+        (&["--scatter", "0.5"], "--effect"),
+        (&["--scatter", "0", "--effect", "5%"], "0.01 to 5"),
+        (&["--scatter", "NaN", "--effect", "5%"], "0.01 to 5"),
+        (&["--scatter", "0.5", "--effect", "0%"], "0.1% to 1000%"),
+        (&["--scatter", "0.5", "--effect", "-5%"], "0.1% to 1000%"),
+        (&["--scatter", "0.5", "--effect", "5%", "--share", "1"], "0.001 to 0.999"),
+        (&["--scatter", "0.5", "--effect", "5%", "--baseline", "slow-start"], "--baseline"),
+        (&[logs, "--scatter", "0.5", "--effect", "5%"], "cannot be used with"),
+        (&[logs, "--effect", "5%", "--baseline", "fast"], "no connection drew it"),
+        (&["nowhere", "--effect", "5%"], "cannot be read"),
+    ] {
+        trial(arguments).assert().code(2).stderr(contains(expected));
+    }
+}

@@ -1,6 +1,6 @@
 //! The settings among which the worst one is looked for: links, traffic, and what is known of the path.
 //!
-//! Each dimension has values that are written as `1mbit..200mbit`, a range whose logarithm is drawn, or as
+//! Each dimension has values that are written as `1mbit..100mbit`, a range whose logarithm is drawn, or as
 //! `taildrop|codel|pie`. The first of several is the plain one, to which the smallest setting goes back where it can.
 
 use std::path::Path;
@@ -137,13 +137,13 @@ const TRUE: &str = "true";
 const FALSE: &str = "false";
 const NOTHING: &str = "none";
 
-/// All dimensions. The rate, the RTT, and the BDP that they make, are bounded by what a search can wait for: a flow
-/// that is established over a large BDP takes long to simulate.
+/// All dimensions. Rate and RTT end where a search has to wait: a flow that is established over a large BDP takes long
+/// to simulate.
 pub const DIMENSIONS: [Declared; 14] = [
-    numbers("rate", "rate of the bottleneck", "1mbit..200mbit", Quantity::Rate),
-    numbers("rtt", "RTT of the path", "10ms..600ms", Quantity::Time),
-    Declared { plain: Some(1.0), ..numbers("buffer", "buffer of the bottleneck", "0.1bdp..8bdp", Quantity::Bdp) },
-    Declared { place: Place::Axis, ..numbers("size", "what a transfer carries", "70KB..10MB", Quantity::Size) },
+    numbers("rate", "rate of the bottleneck", "1mbit..100mbit", Quantity::Rate),
+    numbers("rtt", "RTT of the path", "10ms..300ms", Quantity::Time),
+    Declared { plain: Some(1.0), ..numbers("buffer", "buffer of the bottleneck", "0.1bdp..4bdp", Quantity::Bdp) },
+    Declared { place: Place::Axis, ..numbers("size", "what a transfer carries", "70KB..5MB", Quantity::Size) },
     words("aqm", "queue discipline of the bottleneck", "taildrop|codel|fq-codel|pie|red", Place::Axis),
     words("competitor", "who else uses it", "none|cubic|reno|bbr|cubic:count=4", Place::Axis),
     words("acks", "packets for an acknowledgement", "default|1|10", Place::Transport("ack.every")),
@@ -546,7 +546,7 @@ mod tests {
         let names: Vec<&str> = saved.dimensions().iter().map(Dimension::name).collect();
         point[names.iter().position(|one| *one == "knowledge").unwrap()] = 1.0;
         point[names.iter().position(|one| *one == "saved").unwrap()] = 4.0;
-        assert!(saved.link(&point).ends_with("saved=40mbit/80ms/60s"), "{}", saved.link(&point));
+        assert!(saved.link(&point).ends_with("saved=40mbit/50ms/60s"), "{}", saved.link(&point));
     }
 
     #[test]

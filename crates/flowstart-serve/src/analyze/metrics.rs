@@ -364,6 +364,7 @@ fn compare(baseline: &str, base: &Arm, arm: &Arm) -> (Comparison, Option<f64>) {
         baseline: baseline.to_owned(),
         speedup: ratio.map(|(before, after)| before / after),
         speedup_ci95: speedup.map(|(log, _)| [log.low.exp(), log.high.exp()]),
+        speedup_at_every_look: None,
         loss_delta,
         loss_delta_ci95: loss_interval.map(interval),
         significant: false,

@@ -6,18 +6,22 @@
 //! drawn from the connections of both schemes together, so the size of each group varies as in the experiment.
 //! Connections of one client share its network, which the intervals ignore: with few clients they are too narrow.
 //!
+//! Who looks before the end, and may stop then, asks for intervals that hold at every look: [`plan`] says how many
+//! connections an experiment needs, and [`analyze`] takes that number.
+//!
 //! A server's metrics say less. [`metrics`] makes the same structure from them, with brackets where a histogram is no
 //! more precise.
 
 pub mod exposition;
 pub mod log;
 pub mod metrics;
+pub mod plan;
 
 use std::collections::BTreeMap;
 
 use flowstart_statistics::{
-    BootstrapEstimate, LEAST_EFFECT, LEVEL, Metric, RESAMPLES, RUNS_FOR_P99, bca, bca_mean, holm, mean, median,
-    quantile,
+    BootstrapEstimate, LEAST_EFFECT, LEVEL, Metric, RESAMPLES, RUNS_FOR_P99, at_every_look, bca, bca_mean, holm,
+    log_variance_of_mean, mean, median, quantile,
 };
 use serde::Serialize;
 
@@ -60,12 +64,15 @@ pub struct Comparison {
     pub speedup: Option<f64>,
     /// 95 % interval.
     pub speedup_ci95: Option<[f64; 2]>,
+    /// The same if it holds at every look; absent unless that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub speedup_at_every_look: Option<[f64; 2]>,
     /// Difference of the lost shares.
     pub loss_delta: Option<f64>,
     /// 95 % interval.
     pub loss_delta_ci95: Option<[f64; 2]>,
-    /// The interval of the speed-up excludes 1 after Holm's correction over all comparisons, and the effect is over 1
-    /// %.
+    /// The interval of the speed-up, that which holds at every look if it was asked for, excludes 1 after Holm's
+    /// correction over all comparisons, and the effect is over 1 %.
     pub significant: bool,
     /// Differences of the shares of connections within each bound; absent if every time is known.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -106,12 +113,20 @@ struct Unit<'a> {
     connection: &'a Connection,
 }
 
-/// Compares the schemes of `connections` with `baseline`; without one, with the scheme that most connections had.
+/// Fewest connections of a group for an interval that holds at every look, which is asymptotic.
+const FEWEST_AT_EVERY_LOOK: usize = 50;
+
+/// Compares the schemes of `connections` with `baseline`; without one, with the scheme that most connections had. With
+/// a number of `planned` connections of a comparison, also at every look.
 ///
 /// # Errors
 ///
 /// [`UnknownBaseline`] when no connection had the scheme.
-pub fn analyze(connections: &[Connection], baseline: Option<&str>) -> Result<Analysis, UnknownBaseline> {
+pub fn analyze(
+    connections: &[Connection],
+    baseline: Option<&str>,
+    planned: Option<u64>,
+) -> Result<Analysis, UnknownBaseline> {
     let answered: Vec<&Connection> = connections.iter().filter(|connection| !connection.answers.is_empty()).collect();
     let mut schemes: BTreeMap<&str, usize> = BTreeMap::new();
     for connection in &answered {
@@ -130,7 +145,7 @@ pub fn analyze(connections: &[Connection], baseline: Option<&str>) -> Result<Ana
                 && of_label(scheme).1
                 && let Some(base) = base
             {
-                let (comparison, p_value) = compare(baseline, base, units);
+                let (comparison, p_value) = compare(baseline, base, units, planned);
                 group.vs_baseline = Some(comparison);
                 p_values.push(p_value);
             }
@@ -238,21 +253,40 @@ fn interval(estimate: &BootstrapEstimate) -> [f64; 2] {
 }
 
 /// The comparison, and the p-value of the speed-up.
-fn compare(baseline: &str, base: &[Unit<'_>], units: &[Unit<'_>]) -> (Comparison, Option<f64>) {
+fn compare(baseline: &str, base: &[Unit<'_>], units: &[Unit<'_>], planned: Option<u64>) -> (Comparison, Option<f64>) {
     let times = |units: &[Unit<'_>]| units.iter().map(|unit| unit.millis).collect::<Vec<_>>();
     let lost = |units: &[Unit<'_>]| units.iter().filter_map(|unit| unit.connection.lost_share()).collect::<Vec<_>>();
     let speedup = two_groups(&times(base), &times(units), |before, after| before / after);
     let loss = two_groups(&lost(base), &lost(units), |before, after| after - before);
+    let looked = planned.map(|planned| of_every_look(&times(base), &times(units), planned));
     let comparison = Comparison {
         baseline: baseline.to_owned(),
         speedup: mean(&times(base)).zip(mean(&times(units))).map(|(before, after)| before / after),
         speedup_ci95: speedup.as_ref().map(interval),
+        speedup_at_every_look: looked.flatten().map(|(interval, _)| interval),
         loss_delta: mean(&lost(base)).zip(mean(&lost(units))).map(|(before, after)| after - before),
         loss_delta_ci95: loss.as_ref().map(interval),
         significant: false,
         shares_delta: None,
     };
-    (comparison, speedup.and_then(|estimate| estimate.p_value(1.0)))
+    let p_value = match looked {
+        Some(looked) => looked.map(|(_, p_value)| p_value),
+        None => speedup.and_then(|estimate| estimate.p_value(1.0)),
+    };
+    (comparison, p_value)
+}
+
+/// The interval of the speed-up that holds at every look, and its p-value; `None` for few connections.
+fn of_every_look(base: &[f64], other: &[f64], planned: u64) -> Option<([f64; 2], f64)> {
+    if base.len().min(other.len()) < FEWEST_AT_EVERY_LOOK {
+        return None;
+    }
+    let part = |values: &[f64]| Some((mean(values)?.ln(), log_variance_of_mean(values)? / values.len() as f64));
+    let ((before, error), (after, other_error)) = (part(base)?, part(other)?);
+    let connections = (base.len() + other.len()) as f64;
+    let (interval, p_value) =
+        at_every_look(before - after, (error + other_error).sqrt(), connections, planned as f64, LEVEL)?;
+    Some(([interval.low.exp(), interval.high.exp()], p_value))
 }
 
 /// A statistic of the means of two groups, whose members were assigned at random. `None` when a group is so small that
@@ -297,7 +331,7 @@ mod tests {
     #[test]
     fn a_scheme_that_halves_the_time_is_found_and_its_price_too() {
         let connections = [scattered("slow", 200.0), scattered("fast", 100.0)].concat();
-        let analysis = analyze(&connections, Some("slow")).unwrap();
+        let analysis = analyze(&connections, Some("slow"), None).unwrap();
         let fast = &analysis.groups[1];
         assert_eq!((fast.scheme.as_str(), fast.size.as_str(), fast.n), ("fast", "70KB", 40));
         let comparison = fast.vs_baseline.as_ref().unwrap();
@@ -315,7 +349,7 @@ mod tests {
         let fallen_back = scattered("slow (not drawn)", 2000.0);
         let connections = [scattered("slow", 200.0), scattered("fast", 200.0), fallen_back].concat();
         for baseline in [Some("slow"), None] {
-            let analysis = analyze(&connections, baseline).unwrap();
+            let analysis = analyze(&connections, baseline, None).unwrap();
             assert_eq!((analysis.connections, analysis.not_drawn), (120, 40));
             let of = |scheme: &str| analysis.groups.iter().find(|group| group.scheme == scheme).unwrap();
             assert!(of("slow (not drawn)").vs_baseline.is_none());
@@ -324,14 +358,14 @@ mod tests {
             assert!(compared.len() == 1 && !compared[0].significant, "{compared:?}");
         }
         // Nor is anything compared with them.
-        let error = analyze(&connections, Some("slow (not drawn)")).unwrap_err();
+        let error = analyze(&connections, Some("slow (not drawn)"), None).unwrap_err();
         assert_eq!(error.to_string(), "`slow (not drawn)`: no connection drew it; there are fast, slow");
     }
 
     #[test]
     fn schemes_that_do_not_differ_are_not_told_apart() {
         let connections = [scattered("a", 200.0), scattered("b", 200.0)].concat();
-        let analysis = analyze(&connections, None).unwrap();
+        let analysis = analyze(&connections, None, None).unwrap();
         // As many connections of each: the first by name is the baseline.
         assert_eq!(analysis.groups[0].scheme, "a");
         let comparison = analysis.groups[1].vs_baseline.as_ref().unwrap();
@@ -343,7 +377,7 @@ mod tests {
         let mut one = connection("slow", 1000, 10.0);
         one.answers.push(Answer { bytes: 1000, millis: 30.0 });
         let silent = Connection { answers: Vec::new(), ..connection("slow", 0, 0.0) };
-        let analysis = analyze(&[one, connection("slow", 1000, 40.0), silent], None).unwrap();
+        let analysis = analyze(&[one, connection("slow", 1000, 40.0), silent], None, None).unwrap();
         let group = &analysis.groups[0];
         assert_eq!((group.n, group.answers, analysis.without_answer), (2, 3, 1));
         assert_eq!(group.metrics["fct_request_ms"].mean, Some(30.0));
@@ -352,13 +386,38 @@ mod tests {
     #[test]
     fn many_sizes_are_put_into_classes() {
         let connections: Vec<_> = (1..=20).map(|size| connection("slow", size * 1000, 1.0)).collect();
-        let names: Vec<_> = analyze(&connections, None).unwrap().groups.into_iter().map(|group| group.size).collect();
+        let names: Vec<_> =
+            analyze(&connections, None, None).unwrap().groups.into_iter().map(|group| group.size).collect();
         assert_eq!(names, ["up to 10 KB", "10 to 100 KB"]);
     }
 
     #[test]
     fn a_baseline_that_nobody_had_is_refused() {
-        let error = analyze(&[connection("slow", 1, 1.0)], Some("fast")).unwrap_err();
+        let error = analyze(&[connection("slow", 1, 1.0)], Some("fast"), None).unwrap_err();
         assert_eq!(error.to_string(), "`fast`: no connection drew it; there are slow");
+    }
+
+    #[test]
+    fn an_early_look_decides_later_than_a_single_one() {
+        let far =
+            [scattered("slow", 200.0), scattered("slow", 201.0), scattered("fast", 150.0), scattered("fast", 151.0)];
+        let comparison = |connections: &[Connection], planned| {
+            analyze(connections, Some("slow"), planned).unwrap().groups[1].vs_baseline.clone().unwrap()
+        };
+        let (once, always) = (comparison(&far.concat(), None), comparison(&far.concat(), Some(160)));
+        assert!(once.speedup_at_every_look.is_none() && once.significant && always.significant);
+        let ([low, high], [lower, higher]) = (once.speedup_ci95.unwrap(), always.speedup_at_every_look.unwrap());
+        assert!(lower < low && higher > high && lower > 1.2, "{once:?} {always:?}");
+        assert_eq!(always.speedup_ci95, once.speedup_ci95);
+        // 3 % with a deviation of 6 % and 80 connections of each: 3.2 standard errors, of which one look needs 2.0, and
+        // a look at a twentieth of what is planned 4.
+        let near =
+            [scattered("slow", 200.0), scattered("slow", 201.0), scattered("fast", 194.0), scattered("fast", 195.0)];
+        let (once, always) = (comparison(&near.concat(), None), comparison(&near.concat(), Some(3200)));
+        assert!(once.significant && !always.significant, "{once:?} {always:?}");
+        // Few connections have no such interval, and decide nothing.
+        let few = [scattered("slow", 200.0), scattered("fast", 100.0)].concat();
+        let few = comparison(&few, Some(160));
+        assert!(few.speedup_at_every_look.is_none() && !few.significant, "{few:?}");
     }
 }

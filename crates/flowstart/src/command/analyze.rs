@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use clap::Args;
 use comfy_table::{CellAlignment, Table, presets};
 use flowstart_serve::analyze::log::{self, Connection, LogError};
-use flowstart_serve::analyze::{Analysis, Group, UnknownBaseline, analyze, metrics};
+use flowstart_serve::analyze::{Analysis, Comparison, Group, UnknownBaseline, analyze, metrics};
 use flowstart_serve::printable;
 use serde_json::json;
 
@@ -51,6 +51,12 @@ pub(crate) struct Arguments {
     /// The baseline scheme. Without it, the scheme that most connections had.
     #[arg(long, value_name = "SCHEME")]
     baseline: Option<String>,
+    /// Intervals that hold at every look, tightest with N connections.
+    ///
+    /// Without it, intervals hold for a result that is looked at once. Who looks again and again, and stops at the
+    /// first difference, errs more often than 5 % of the time. `flowstart trial plan` says how many it takes.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000_000))]
+    planned: Option<u64>,
     /// Print JSON instead of a table.
     #[arg(long)]
     json: bool,
@@ -60,7 +66,10 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let files = files(&arguments.files)?;
     let of_metrics: Vec<bool> = files.iter().map(|file| is_metrics(file)).collect();
     let (analysis, unusable) = match of_metrics.iter().position(|metrics| *metrics) {
-        None => of_logs(&files, arguments.baseline.as_deref())?,
+        None => of_logs(&files, arguments)?,
+        Some(_) if arguments.planned.is_some() => {
+            return Err(Failure::Input("--planned: metrics do not say how times scatter; give qlog files".into()));
+        }
         Some(first) => {
             if let Some((log, _)) = files.iter().zip(&of_metrics).find(|(_, metrics)| !**metrics) {
                 let (metrics, log) = (files.get(first).unwrap_or(log).display(), log.display());
@@ -76,7 +85,11 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
         print(&format!("{text}\n"))?;
     } else {
         let Analysis { connections, without_answer, not_drawn, groups, .. } = &analysis;
-        let answers: String = groups.iter().filter_map(answer).map(|sentence| wrapped(&sentence)).collect();
+        let answers: String = groups
+            .iter()
+            .filter_map(|group| answer(group, arguments.planned))
+            .map(|sentence| wrapped(&sentence))
+            .collect();
         let mut counts = format!("{connections} connections, {without_answer} more without an answer");
         if *not_drawn > 0 {
             counts.push_str(&format!(
@@ -87,14 +100,40 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
         // What the numbers do not say is a part of the answer.
         let limits = "Times are from a request to the last acknowledgement, without the handshake. What others on \
                       these links lose is not seen here.";
-        let tables: String = tables(&analysis).iter().map(|table| format!("{table}\n")).collect();
+        let tables: String =
+            tables(&analysis, arguments.planned.is_some()).iter().map(|table| format!("{table}\n")).collect();
         print(&format!("{answers}{counts}\n{}{tables}", wrapped(limits)))?;
     }
     Ok(if unusable == 0 { ExitCode::SUCCESS } else { ExitCode::from(FAILED) })
 }
 
+/// What qlog files have.
+#[derive(Debug)]
+pub(crate) struct Logs {
+    /// The connections.
+    pub(crate) connections: Vec<Connection>,
+    /// Files that could not be used; they were told of.
+    pub(crate) unusable: usize,
+}
+
+/// The connections of these files, and of those in these folders.
+pub(crate) fn logs(named: &[PathBuf]) -> Result<Logs, Failure> {
+    let files = files(named)?;
+    if let Some(metrics) = files.iter().find(|file| is_metrics(file)) {
+        return Err(Failure::Input(format!("{}: has metrics; allowed are qlog files", metrics.display())));
+    }
+    read(&files)
+}
+
+fn of_logs(files: &[PathBuf], arguments: &Arguments) -> Result<(Analysis, usize), Failure> {
+    let Logs { connections, unusable } = read(files)?;
+    let _waiting = Waiting::begin("comparing");
+    let analysis = analyze(&connections, arguments.baseline.as_deref(), arguments.planned);
+    Ok((analysis.map_err(|error| unknown(&error))?, unusable))
+}
+
 /// The connections of qlog files, and the number of unusable files.
-fn of_logs(files: &[PathBuf], baseline: Option<&str>) -> Result<(Analysis, usize), Failure> {
+fn read(files: &[PathBuf]) -> Result<Logs, Failure> {
     let bar = progress(files.len() as u64);
     let mut connections: Vec<Connection> = Vec::new();
     let mut unusable: Vec<LogError> = Vec::new();
@@ -128,9 +167,7 @@ fn of_logs(files: &[PathBuf], baseline: Option<&str>) -> Result<(Analysis, usize
     if unusable.len() > TOLD {
         tell!("warning: and {} more files that could not be used", unusable.len() - TOLD);
     }
-    let _waiting = Waiting::begin("comparing");
-    let analysis = analyze(&connections, baseline).map_err(|error| unknown(&error))?;
-    Ok((analysis, unusable.len()))
+    Ok(Logs { connections, unusable: unusable.len() })
 }
 
 /// The content of metrics. An unusable file is an error, because it would distort the sum.
@@ -147,7 +184,7 @@ fn of_scrapes(files: &[PathBuf], baseline: Option<&str>) -> Result<Analysis, Fai
     metrics::analyze(&total, baseline).map_err(|error| unknown(&error))
 }
 
-fn unknown(error: &UnknownBaseline) -> Failure {
+pub(crate) fn unknown(error: &UnknownBaseline) -> Failure {
     Failure::Input(printable(&format!("--baseline {error}")))
 }
 
@@ -202,17 +239,34 @@ fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
     Failure::Input(format!("{}: cannot be read: {error}", path.display()))
 }
 
-/// What the comparison of a group says; `None`: there is none.
-fn answer(group: &Group) -> Option<String> {
+/// The interval of a speed-up that is shown.
+fn shown(versus: &Comparison, every_look: bool) -> Option<[f64; 2]> {
+    if every_look { versus.speedup_at_every_look } else { versus.speedup_ci95 }
+}
+
+/// What the comparison of a group says; `None`: there is none. A result of many looks says whether to go on.
+fn answer(group: &Group, planned: Option<u64>) -> Option<String> {
     let versus = group.vs_baseline.as_ref()?;
     let (scheme, baseline, size) = (printable(&group.scheme), printable(&versus.baseline), &group.size);
-    let Some(([low, high], speedup)) = versus.speedup_ci95.zip(versus.speedup) else {
+    let interval = shown(versus, planned.is_some());
+    let Some(([low, high], speedup)) = interval.zip(versus.speedup) else {
         return Some(format!("Of {scheme} or {baseline} there are too few connections with {size} to tell."));
     };
-    let ratio = format!("{speedup:.2} times as fast ({low:.2} to {high:.2})");
-    Some(match versus.significant {
-        true => format!("With {size} {scheme} is {speedup:.2} times as fast as {baseline} ({low:.2} to {high:.2})."),
-        false => format!("With {size} {scheme} cannot be told apart from {baseline}: {ratio}."),
+    let ratio = format!("{speedup:.2} times as fast ({low:.2} to {high:.2}");
+    let every = if planned.is_some() { " at every look" } else { "" };
+    Some(match (versus.significant, planned) {
+        (true, None) => {
+            format!("With {size} {scheme} is {speedup:.2} times as fast as {baseline} ({low:.2} to {high:.2}).")
+        }
+        (true, Some(_)) => format!(
+            "With {size} {scheme} is {speedup:.2} times as fast as {baseline} ({low:.2} to {high:.2}{every}): the trial \
+             may end."
+        ),
+        (false, None) => format!("With {size} {scheme} cannot be told apart from {baseline}: {ratio})."),
+        (false, Some(planned)) => format!(
+            "With {size} {scheme} cannot be told apart from {baseline}: {ratio}{every}). The trial goes on up to {planned} \
+             connections."
+        ),
     })
 }
 
@@ -238,19 +292,19 @@ const NARROW: [&[usize]; 2] = [&[0, 1, 4, 5, 9, 10, 11], &[0, 1, 2, 3, 6, 7, 8, 
 const WIDE: usize = 140;
 
 /// The tables, one unless the terminal is too narrow for it.
-fn tables(analysis: &Analysis) -> Vec<Table> {
+fn tables(analysis: &Analysis, every_look: bool) -> Vec<Table> {
     let all: Vec<usize> = (0..COLUMNS.len()).collect();
     let is_narrow = std::io::stdout().is_terminal() && width() < WIDE;
     let parts = if is_narrow { NARROW.to_vec() } else { vec![&all[..]] };
-    parts.into_iter().map(|columns| table(analysis, columns)).collect()
+    parts.into_iter().map(|columns| table(analysis, every_look, columns)).collect()
 }
 
-fn table(analysis: &Analysis, columns: &[usize]) -> Table {
+fn table(analysis: &Analysis, every_look: bool, columns: &[usize]) -> Table {
     let mut table = Table::new();
     table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
     table.set_header(columns.iter().map(|place| COLUMNS[*place].0));
     for group in &analysis.groups {
-        let row = row(group);
+        let row = row(group, every_look);
         table.add_row(columns.iter().map(|place| row[*place].clone()));
     }
     for (column, place) in table.column_iter_mut().zip(columns) {
@@ -270,7 +324,7 @@ fn quantile(value: Option<f64>, bounds: Option<[Option<f64>; 2]>) -> String {
     }
 }
 
-fn row(group: &Group) -> Vec<String> {
+fn row(group: &Group, every_look: bool) -> Vec<String> {
     let fct = group.metrics.get("fct_request_ms");
     let lost = group.metrics.get("lost_share").and_then(|metric| metric.mean);
     let interval = |ci: Option<[f64; 2]>, digits: usize| {
@@ -279,7 +333,7 @@ fn row(group: &Group) -> Vec<String> {
     let versus = group.vs_baseline.as_ref();
     let mark = match versus {
         None => "baseline",
-        Some(v) if v.speedup_ci95.is_none() => "● too few to tell",
+        Some(v) if shown(v, every_look).is_none() => "● too few to tell",
         Some(v) if !v.significant => "● not significant",
         Some(v) if v.speedup.unwrap_or(1.0) > 1.0 => "▲ faster",
         Some(_) => "▼ slower",
@@ -297,7 +351,7 @@ fn row(group: &Group) -> Vec<String> {
         quantile(fct.and_then(|metric| metric.p95), group.histogram.as_ref().map(|one| one.p95)),
         number(lost.map(|share| share * 100.0), 2),
         number(versus.and_then(|v| v.speedup), 2),
-        interval(versus.and_then(|v| v.speedup_ci95), 2),
+        interval(versus.and_then(|v| shown(v, every_look)), 2),
         mark.into(),
         reasons.join(", "),
     ]

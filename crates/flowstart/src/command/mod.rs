@@ -26,4 +26,5 @@ pub(crate) mod tcp;
 #[cfg(target_os = "linux")]
 pub(crate) mod testbed;
 pub(crate) mod trace;
+pub(crate) mod trial;
 pub(crate) mod validate;
