@@ -225,6 +225,8 @@ pub fn search(
     let mut candidates = Vec::new();
     for measure in measures.iter().copied() {
         let mut known: Vec<(Point, f64)> = Vec::new();
+        // What is found by one measure does not depend on the others.
+        let mut random = Pcg64::seed_from_u64(mix(seed ^ name_hash(measure.name())));
         let mut guide = Guide::new(space);
         let mut learn = |guide: &mut Guide<'_>, points: Vec<Point>, outcomes: &[Option<Outcome>]| {
             for (point, outcome) in points.into_iter().zip(outcomes) {
