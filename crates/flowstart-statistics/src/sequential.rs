@@ -1,10 +1,10 @@
 //! Intervals that hold at every look, and how many values a trial needs.
 //!
 //! Who looks at a growing sample again and again, and stops when an interval excludes zero, errs more often than the
-//! interval's level says. The intervals here hold at all looks at once: Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas,
-//! "Time-uniform Central Limit Theory and Asymptotic Confidence Sequences" (2024), section 2, with the boundary of
-//! Robbins, "Statistical Methods Related to the Law of the Iterated Logarithm" (1970). They are asymptotic, like those
-//! of the central limit theorem: the first looks should have some hundred values.
+//! interval's level says. The intervals here hold at all looks at once: Waudby-Smith, Arbour, Sinha, Kennedy and
+//! Ramdas, "Time-uniform Central Limit Theory and Asymptotic Confidence Sequences" (2024), section 2, with the boundary
+//! of Robbins, "Statistical Methods Related to the Law of the Iterated Logarithm" (1970). They are asymptotic, like
+//! those of the central limit theorem: the first looks should have some hundred values.
 //!
 //! Their width relative to the standard error depends on the number of values and is least near a number that is
 //! planned.
@@ -49,8 +49,8 @@ pub fn errors_at_one_look(level: f64) -> Option<f64> {
 }
 
 /// The interval of an estimate that holds at every look, and the p-value of its being zero that does: at most the share
-/// `p` of trials ever has a smaller one than p, if it is zero. `values` is the number of values of the sample, `planned`
-/// the number at which the interval is tightest.
+/// `p` of trials ever has a smaller one than p, if it is zero. `values` is the number of values of the sample,
+/// `planned` the number at which the interval is tightest.
 ///
 /// `None` if a number is not finite, the standard error is negative, or there are no values.
 #[must_use]
@@ -102,9 +102,9 @@ pub fn log_variance_of_quantile(values: &[f64], probability: f64) -> Option<f64>
     finite(probability * (1.0 - probability) * slope * slope).filter(|variance| *variance > 0.0)
 }
 
-/// How many values a trial needs to find that one of two groups differs by the factor `effect`. The logarithm of what is
-/// compared has `variance` over the number of values in each group, `share` of the values are in the second group, an
-/// interval reaches `errors` standard errors to each side, and the difference is found with the probability `power`.
+/// How many values a trial needs to find that one of two groups differs by the factor `effect`. The logarithm of what
+/// is compared has `variance` over the number of values in each group, `share` of the values are in the second group,
+/// an interval reaches `errors` standard errors to each side, and the difference is found with the probability `power`.
 ///
 /// `None` if there is no effect, or a number is out of its range.
 #[must_use]
@@ -145,9 +145,9 @@ mod tests {
         assert!(interval.low.abs() < 1e-12 && (p - 0.05).abs() < 1e-12, "{interval:?} {p}");
     }
 
-    /// Of 400 trials without a difference, whose values are as skewed as completion times, and which are looked at after
-    /// each 20 values from 200 to 4000, few ever have an interval without zero. With the intervals for one look a third
-    /// has.
+    /// Of 400 trials without a difference, whose values are as skewed as completion times, and which are looked at
+    /// after each 20 values from 200 to 4000, few ever have an interval without zero. With the intervals for one look a
+    /// third has.
     #[test]
     fn looking_often_does_no_harm() {
         let mut random = Pcg64::seed_from_u64(7);

@@ -152,6 +152,8 @@ fn a_look_before_the_end_has_wider_intervals_and_says_whether_to_go_on() {
     let planned =
         analyze().arg(folder.path()).args(["--baseline", "slow-start", "--planned", "240"]).assert().success();
     planned.stdout(contains("The trial goes on").and(contains("at every look")));
+    let ended = analyze().arg(folder.path()).args(["--baseline", "slow-start", "--planned", "100"]).assert().success();
+    ended.stdout(contains("ends undecided"));
     metrics(folder.path(), "a.prom", "1");
     let of_metrics = folder.path().join("a.prom");
     analyze().arg(of_metrics).args(["--planned", "240"]).assert().code(2).stderr(contains("give qlog files"));
@@ -179,7 +181,8 @@ fn a_trial_is_planned_from_logs_or_from_a_scatter() {
     // Uniform from 100 to 299: a variance of 3350 over 199.5^2 = 0.0842; 7.849 / 0.009084 * 0.0842 * 4 = 291.
     let needed = of_logs["sizes"][0]["needed"][0]["at_one_look"].as_f64().expect("a number");
     assert!((needed - 291.0).abs() < 3.0, "{of_logs:#}");
-    assert_eq!(of_logs["guardrails"][1]["name"], "without_answer");
+    // Nothing was lost, so nothing is known of how losses scatter.
+    assert_eq!((&of_logs["logged"], &of_logs["guardrails"]), (&200.into(), &serde_json::json!([])));
     let of_scatter = plan(&["--scatter", "0.5", "--effect", "0.1"]);
     assert_eq!(of_scatter["sizes"][0]["needed"].as_array().expect("figures").len(), 3);
     trial(&[logs, "--effect", "10%"]).assert().success().stdout(contains("--planned"));
@@ -188,9 +191,10 @@ fn a_trial_is_planned_from_logs_or_from_a_scatter() {
         (&["--scatter", "0.5"], "--effect"),
         (&["--scatter", "0", "--effect", "5%"], "0.01 to 5"),
         (&["--scatter", "NaN", "--effect", "5%"], "0.01 to 5"),
-        (&["--scatter", "0.5", "--effect", "0%"], "0.1% to 1000%"),
-        (&["--scatter", "0.5", "--effect", "-5%"], "0.1% to 1000%"),
-        (&["--scatter", "0.5", "--effect", "5%", "--share", "1"], "0.001 to 0.999"),
+        (&["--scatter", "0.5", "--effect", "0%"], "1.5% to 1000%"),
+        (&["--scatter", "0.5", "--effect", "-5%"], "1.5% to 1000%"),
+        (&["--scatter", "0.5", "--effect", "5%", "--power", "0.1"], "0.5 to 0.99"),
+        (&["--scatter", "0.5", "--effect", "5%", "--share", "1"], "0.01 to 0.99"),
         (&["--scatter", "0.5", "--effect", "5%", "--baseline", "slow-start"], "--baseline"),
         (&[logs, "--scatter", "0.5", "--effect", "5%"], "cannot be used with"),
         (&[logs, "--effect", "5%", "--baseline", "fast"], "no connection drew it"),

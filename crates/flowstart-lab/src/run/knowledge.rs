@@ -11,7 +11,7 @@ use crate::spec::transport::Transport;
 use crate::study::plan::{Cell, Plan};
 
 /// Age of the path information that an earlier connection saved.
-const SAVED_AGE: Duration = Duration::from_millis(60_000);
+pub(crate) const SAVED_AGE: Duration = Duration::from_millis(60_000);
 
 /// Sensing's knowledge of a link before the handshake of a transfer that starts at `start`.
 pub(super) fn knowledge(plan: &Plan, transport: &Transport, link: &Link, start: Timestamp) -> PathKnowledge {

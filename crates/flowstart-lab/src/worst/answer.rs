@@ -1,5 +1,6 @@
 //! What a search found, in words.
 
+use super::dimension::ALONE;
 use super::measure::{Badness, Measure};
 use super::search::{Found, WORSE, Worst};
 use super::space::Question;
@@ -11,8 +12,9 @@ pub fn setting(scenario: &Scenario) -> String {
     let mut parts = vec![format!("{} over {}", first(&scenario.size), first(&scenario.link))];
     let (aqm, competitor) = (first(&scenario.aqm), first(&scenario.competitor));
     parts.push(format!("queue discipline {aqm}"));
-    parts.push(if competitor == "none" { "alone".to_owned() } else { format!("beside {competitor}") });
+    parts.push(if competitor == ALONE { "alone".to_owned() } else { format!("beside {competitor}") });
     parts.push(first(&scenario.transport));
+    parts.extend(scenario.link_options.iter().map(|options| format!("with {options}")));
     if scenario.unknown {
         parts.push("nothing known of the path".to_owned());
     }
@@ -23,19 +25,14 @@ pub fn setting(scenario: &Scenario) -> String {
 pub fn sentence(question: &Question, measure: Measure, worst: Option<&Worst>) -> String {
     let (scheme, baseline) = (&question.scheme, &question.against[0]);
     let Some(worst) = worst else {
-        return match measure {
-            Measure::Regret => {
-                format!("In no setting that was tried does {scheme} measurably take longer than the others.")
-            }
-            Measure::Harm => format!(
-                "In no setting that was tried do others measurably lose more beside {scheme} than beside {baseline}."
-            ),
-            Measure::Waste => {
-                format!("In no setting that was tried does {scheme} measurably send more twice than {baseline}.")
-            }
+        let found = match measure {
+            Measure::Regret => format!("{scheme} measurably takes longer than the others"),
+            Measure::Harm => format!("others measurably get less beside {scheme} than beside {baseline}"),
+            Measure::Waste => format!("{scheme} measurably sends more twice than {baseline}"),
         };
+        return format!("No setting was found in which {found}.");
     };
-    let Some(badness) = worst.badness.filter(|_| worst.failed == 0.0) else {
+    let Some(badness) = worst.badness else {
         return format!(
             "{:.0} % of the transfers of {scheme} do not complete: {}.",
             worst.failed * 100.0,
@@ -50,18 +47,18 @@ pub fn sentence(question: &Question, measure: Measure, worst: Option<&Worst>) ->
     };
     let told = match measure {
         Measure::Regret => format!(
-            "A transfer with {scheme} takes up to {value:.2} times as long as with {}{}, {own:.0} in place of {other:.0} \
-             ms",
+            "At its worst a transfer with {scheme} takes {value:.2} times as long as with {}{}, {own:.0} in place of \
+             {other:.0} ms",
             worst.beside,
             interval(1.0, 2, "")
         ),
         Measure::Harm => format!(
-            "Beside {scheme} the others lose up to {value:.2} bytes more{} for each byte that it carries: {own:.2} in \
-             place of {other:.2} beside {baseline}",
+            "At its worst the others get {value:.2} bytes less{} beside {scheme} for each byte that it carries, {own:.2} \
+             in place of {other:.2} beside {baseline}",
             interval(1.0, 2, "")
         ),
         Measure::Waste => format!(
-            "{scheme} sends up to {:.0} % of its payload twice, {baseline} {:.0} %, which are {:.0} points{}",
+            "At its worst {scheme} sends {:.0} % of its payload twice, {baseline} {:.0} %, which are {:.0} points more{}",
             own * 100.0,
             other * 100.0,
             value * 100.0,
@@ -74,8 +71,8 @@ pub fn sentence(question: &Question, measure: Measure, worst: Option<&Worst>) ->
 /// How sure the results are.
 pub fn certainty(question: &Question, found: &Found, reps: u32) -> Vec<String> {
     let mut notes = vec![format!(
-        "The worst of {} settings for each measure; there may be worse ones. Numbers and 95 % intervals are of {reps} \
-         repetitions whose seeds chose nothing.",
+        "The worst of {} settings for each measure. Another --seed or more --points may find worse ones. Numbers and 95 \
+         % intervals are of the setting that is shown, from {reps} repetitions whose seeds chose nothing.",
         found.points
     )];
     let shares: Vec<String> = found
@@ -91,6 +88,13 @@ pub fn certainty(question: &Question, found: &Found, reps: u32) -> Vec<String> {
             question.scheme,
             WORSE * 100.0,
             shares.join(", ")
+        ));
+    }
+    if found.unjudged > 0 {
+        notes.push(format!(
+            "In {} settings nothing can be said, for transfers of {} fail there, too.",
+            found.unjudged,
+            question.against.join(", ")
         ));
     }
     if found.refused > 0 {

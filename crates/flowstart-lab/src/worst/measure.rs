@@ -17,6 +17,9 @@ pub enum Measure {
     Waste,
 }
 
+/// How far below its value a scheme is surely bad.
+const STANDARD_ERRORS: f64 = 2.0;
+
 /// One repetition of two schemes: the baseline's, and the one in question.
 type Pair = (f64, f64);
 
@@ -31,9 +34,6 @@ pub struct Badness {
     pub own: f64,
     /// The same of the scheme beside which it is bad.
     pub other: f64,
-    /// The place of that scheme among the others.
-    #[serde(skip)]
-    pub beside: usize,
 }
 
 impl Measure {
@@ -60,18 +60,54 @@ impl Measure {
     /// How bad the last of these schemes is, without an interval. `None` if the others' transfers fail. Infinite if
     /// only its own do.
     pub fn value(self, schemes: &[Measured], payload: f64) -> Option<f64> {
-        let (pairs, _) = self.pairs(schemes, payload)?;
+        let pairs = self.pairs(schemes, payload)?;
         self.of(&pairs)
     }
 
-    /// The same with its interval.
-    pub fn badness(self, schemes: &[Measured], payload: f64, resamples: u32, seed: u64) -> Option<Badness> {
-        let (pairs, beside) = self.pairs(schemes, payload)?;
+    /// How bad it surely is: [`Measure::value`] less two standard errors (jackknife). By the value alone, the worst of
+    /// many settings would be one in which transfers scatter most.
+    pub fn surely(self, schemes: &[Measured], payload: f64) -> Option<f64> {
+        let pairs = self.pairs(schemes, payload)?;
+        let value = self.of(&pairs)?;
+        if value.is_infinite() {
+            return Some(value);
+        }
+        let without = |left_out: usize| {
+            let kept = pairs.iter().enumerate().filter(|(place, _)| *place != left_out);
+            self.of(&kept.map(|(_, pair)| *pair).collect::<Vec<_>>())
+        };
+        let partial: Vec<f64> = (0..pairs.len()).map(without).collect::<Option<_>>()?;
+        let middle = mean(&partial)?;
+        let squares: f64 = partial.iter().map(|one| (one - middle).powi(2)).sum();
+        let count = pairs.len() as f64;
+        Some(value - STANDARD_ERRORS * (squares * (count - 1.0) / count).sqrt())
+    }
+
+    /// The scheme beside which the last of these is bad, by its place.
+    pub fn beside(self, schemes: &[Measured]) -> Option<usize> {
+        let (_, others) = schemes.split_last()?;
+        let times = others.iter().enumerate().filter_map(|(place, one)| Some((place, one.mean_fct_ms()?)));
+        match self {
+            Self::Regret => times.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(place, _)| place),
+            Self::Harm | Self::Waste => (!others.is_empty()).then_some(0),
+        }
+    }
+
+    /// How bad the last of these schemes is beside another one, with its interval.
+    pub fn badness(
+        self,
+        schemes: &[Measured],
+        beside: usize,
+        payload: f64,
+        resamples: u32,
+        seed: u64,
+    ) -> Option<Badness> {
+        let pairs = self.pairs_beside(schemes, beside, payload)?;
         let value = self.of(&pairs)?;
         let interval = bca(&pairs, |pairs| self.of(pairs), LEVEL, resamples, seed);
         let ci95 = interval.and_then(|estimate| estimate.interval_at(LEVEL)).map(|one| [one.low, one.high]);
         let (other, own): (Vec<f64>, Vec<f64>) = pairs.into_iter().unzip();
-        Some(Badness { value, ci95, own: mean(&own)?, other: mean(&other)?, beside })
+        Some(Badness { value, ci95, own: mean(&own)?, other: mean(&other)? })
     }
 
     fn of(self, pairs: &[Pair]) -> Option<f64> {
@@ -84,27 +120,29 @@ impl Measure {
     }
 
     /// The repetitions of the scheme beside which the last one is bad, and of the last one.
-    fn pairs(self, schemes: &[Measured], payload: f64) -> Option<(Vec<Pair>, usize)> {
+    fn pairs(self, schemes: &[Measured], payload: f64) -> Option<Vec<Pair>> {
+        self.pairs_beside(schemes, self.beside(schemes)?, payload)
+    }
+
+    fn pairs_beside(self, schemes: &[Measured], beside: usize, payload: f64) -> Option<Vec<Pair>> {
         let (scheme, others) = schemes.split_last()?;
+        let other = others.get(beside)?;
         let paired = |before: &[f64], after: &[f64]| before.iter().copied().zip(after.iter().copied()).collect();
-        let baseline = others.first()?;
         match self {
             Self::Regret => {
-                let times = others.iter().enumerate().filter_map(|(place, one)| Some((place, one.mean_fct_ms()?)));
-                let (fastest, _) = times.min_by(|a, b| a.1.total_cmp(&b.1))?;
-                let before: Vec<f64> = others[fastest].fct_ms.iter().copied().collect::<Option<_>>()?;
+                let before: Vec<f64> = other.fct_ms.iter().copied().collect::<Option<_>>()?;
                 let after: Vec<f64> = scheme.fct_ms.iter().map(|fct| fct.unwrap_or(f64::INFINITY)).collect();
-                Some((paired(&before, &after), fastest))
+                Some(paired(&before, &after))
             }
             Self::Harm => {
                 let lost = |one: &Measured| -> Vec<f64> {
                     one.harm_mbit.iter().map(|mbit| mbit * 1e6 / 8.0 / payload).collect()
                 };
                 // Where there are no others, nobody loses anything.
-                let pairs: Vec<Pair> = paired(&lost(baseline), &lost(scheme));
-                Some((if pairs.is_empty() { vec![(0.0, 0.0); 2] } else { pairs }, 0))
+                let pairs: Vec<Pair> = paired(&lost(other), &lost(scheme));
+                Some(if pairs.is_empty() { vec![(0.0, 0.0); 2] } else { pairs })
             }
-            Self::Waste => Some((paired(&baseline.inflation, &scheme.inflation), 0)),
+            Self::Waste => Some(paired(&other.inflation, &scheme.inflation)),
         }
     }
 }
@@ -133,8 +171,19 @@ mod tests {
         // 8 Mbit more than beside the baseline are a megabyte, as much as the payload.
         assert_eq!(Measure::Harm.value(&all, 1e6), Some(1.0));
         assert!((Measure::Waste.value(&all, 1e6).unwrap() - 0.25).abs() < 1e-12);
-        let told = Measure::Regret.badness(&all, 1e6, 1_000, 1).unwrap();
-        assert_eq!((told.beside, told.own, told.other, told.ci95), (1, 150.0, 100.0, Some([1.5, 1.5])));
+        assert_eq!(Measure::ALL.map(|measure| measure.beside(&all)), [Some(1), Some(0), Some(0)]);
+        let told = Measure::Regret.badness(&all, 1, 1e6, 1_000, 1).unwrap();
+        assert_eq!((told.own, told.other, told.ci95), (150.0, 100.0, Some([1.5, 1.5])));
+    }
+
+    #[test]
+    fn what_scatters_is_not_surely_bad() {
+        let baseline = measured(&[100.0, 100.0, 100.0], 0.0, None);
+        let (steady, scattered) = (measured(&[150.0; 3], 0.0, None), measured(&[100.0, 100.0, 400.0], 0.0, None));
+        let told = |scheme: &Measured| Measure::Regret.surely(&[baseline.clone(), scheme.clone()], 1e6).unwrap();
+        assert_eq!(told(&steady), 1.5);
+        // A mean of 200 with a standard error of 100: 2 - 2 * 1.
+        assert!((told(&scattered) - 0.0).abs() < 1e-9, "{}", told(&scattered));
     }
 
     #[test]

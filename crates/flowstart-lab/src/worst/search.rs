@@ -2,8 +2,9 @@
 //!
 //! A part of the settings is spread evenly over the space (a Latin hypercube). From them a tree-structured Parzen
 //! estimator (Bergstra et al., Algorithms for Hyper-Parameter Optimization, 2011) learns, for each measure, where to
-//! look next. The largest of many noisy values is too large by chance. So the few worst are run again with other seeds,
-//! and what is told of the smallest setting comes from a third set of seeds, which chose nothing.
+//! look next. The largest of many noisy values is too large by chance. So a value counts less two standard errors, the
+//! few worst settings are run again with other seeds, and what is told of the smallest setting comes from a third set
+//! of seeds, which chose nothing.
 
 use flowstart_core::rng::{mix, name_hash};
 use flowstart_statistics::{LEAST_EFFECT, RESAMPLES};
@@ -14,9 +15,10 @@ use rayon::prelude::*;
 use serde::Serialize;
 use tpe::TpeOptimizer;
 
+use super::dimension::{Dimension, Values, rounded};
 use super::measure::{Badness, Measure};
 use super::smallest::{most_steps, smallest};
-use super::space::{Dimension, Point, Question, Space, Values, rounded};
+use super::space::{Point, Question, Space};
 use crate::experiment;
 use crate::fleet::measured::Measured;
 use crate::perform::Progress;
@@ -30,11 +32,13 @@ const REPS: u32 = 3;
 /// Repetitions of a setting that is tried again.
 const REPS_AGAIN: u32 = 10;
 /// The worst settings that are tried again.
-const AGAIN: usize = 5;
+const AGAIN: usize = 8;
 /// Settings between two lessons. It does not depend on the number of threads, so the result does not, either.
 const BATCH: usize = 8;
 /// Significant digits of numbers that are tried.
 const DIGITS: i32 = 3;
+/// How much worse a scheme is where nothing can be said: as little as anywhere.
+const NOTHING: f64 = -1.0;
 /// From this on, as a part of the completion time or of the payload, a scheme is worse than the others.
 pub const WORSE: f64 = 0.05;
 
@@ -80,6 +84,8 @@ pub struct Found {
     pub points: u32,
     /// Settings that could not be run.
     pub refused: u32,
+    /// Settings that say nothing by a measure, because transfers of the others fail there.
+    pub unjudged: u32,
 }
 
 /// What runs settings.
@@ -122,10 +128,10 @@ fn outcome(study: &Study) -> Result<Outcome, ExperimentError> {
     Ok((Measured::of_each_cell(&study.plan, &rows), payload))
 }
 
-/// How much worse than the others it is; `None` if that cannot be said.
+/// How much worse than the others it surely is; `None` if that cannot be said.
 fn excess(measure: Measure, outcome: Option<&Outcome>) -> Option<f64> {
     let (schemes, payload) = outcome?;
-    measure.value(schemes, *payload).map(|value| value - measure.neutral()).filter(|excess| !excess.is_nan())
+    measure.surely(schemes, *payload).map(|value| value - measure.neutral()).filter(|excess| !excess.is_nan())
 }
 
 /// Points that are spread evenly: each of `count` equal parts of each dimension has one.
@@ -142,7 +148,7 @@ fn evenly(space: &Space, count: usize, random: &mut Pcg64) -> Vec<Point> {
             });
         }
     }
-    points
+    points.into_iter().map(|point| space.canonical(point)).collect()
 }
 
 fn near(value: f64, least: f64, most: f64) -> f64 {
@@ -174,7 +180,7 @@ impl<'a> Guide<'a> {
 
     fn ask(&mut self, random: &mut Pcg64) -> Point {
         let dimensions = self.space.dimensions().iter().zip(&mut self.optimizers).zip(self.space.plain());
-        dimensions
+        let asked = dimensions
             .map(|((dimension, optimizer), plain)| {
                 let Some(Ok(asked)) = optimizer.as_mut().map(|optimizer| optimizer.ask(random)) else { return plain };
                 match &dimension.values {
@@ -182,7 +188,8 @@ impl<'a> Guide<'a> {
                     Values::Range(least, most) => near(asked.exp(), *least, *most),
                 }
             })
-            .collect()
+            .collect();
+        self.space.canonical(asked)
     }
 
     /// Optimizers look for the least. What does not matter in a setting teaches nothing about its dimension.
@@ -222,7 +229,7 @@ pub fn search(
     let spread = evenly(space, even, &mut random);
     let outcomes = runner.run(&spread, REPS, seed)?;
     let mut refused = outcomes.iter().filter(|outcome| outcome.is_none()).count();
-    let mut candidates = Vec::new();
+    let (mut candidates, mut unjudged) = (Vec::new(), 0);
     for measure in measures.iter().copied() {
         let mut known: Vec<(Point, f64)> = Vec::new();
         // What is found by one measure does not depend on the others.
@@ -231,8 +238,9 @@ pub fn search(
         let mut learn = |guide: &mut Guide<'_>, points: Vec<Point>, outcomes: &[Option<Outcome>]| {
             for (point, outcome) in points.into_iter().zip(outcomes) {
                 let excess = excess(measure, outcome.as_ref());
+                unjudged += u32::from(excess.is_none() && outcome.is_some());
                 // Where the others fail, or nothing can run, nothing is to be found.
-                guide.tell(&point, excess.unwrap_or(-1.0));
+                guide.tell(&point, excess.unwrap_or(NOTHING));
                 known.extend(excess.map(|excess| (point, excess)));
             }
         };
@@ -252,14 +260,18 @@ pub fn search(
     }
     let mut worst = Vec::new();
     for (measure, candidates) in candidates {
-        let is_worse = |outcome: &Option<Outcome>| excess(measure, outcome.as_ref()).is_some_and(|one| one > WORSE);
-        let worse = outcomes.iter().filter(|outcome| is_worse(outcome)).count() as f64 / even as f64;
+        let is_worse = |outcome: &Option<Outcome>| {
+            let value = outcome.as_ref().and_then(|(schemes, payload)| measure.value(schemes, *payload));
+            value.is_some_and(|value| value > measure.neutral() + WORSE)
+        };
+        let ran = outcomes.iter().flatten().count().max(1);
+        let worse = outcomes.iter().filter(|outcome| is_worse(outcome)).count() as f64 / ran as f64;
         let found = runner.smallest_of(measure, candidates, seed.wrapping_add(1))?;
         let found = found.map(|point| runner.told(measure, &point, worse, reps, seed.wrapping_add(2))).transpose()?;
         worst.push((measure, found.flatten()));
     }
     progress.ended();
-    Ok(Found { worst, even: even as u32, points: points as u32, refused: refused as u32 })
+    Ok(Found { worst, even: even as u32, points: points as u32, refused: refused as u32, unjudged })
 }
 
 impl Runner<'_> {
@@ -293,20 +305,25 @@ impl Runner<'_> {
         seed: u64,
     ) -> Result<Option<Worst>, ExperimentError> {
         let Ok(study) = self.space.study(point, self.question, reps, seed) else { return Ok(None) };
-        self.progress.begins(self.runs(1, reps));
+        self.progress.begins(self.runs(1, reps + REPS_AGAIN));
+        // The fastest of the others is chosen by the seeds that chose the setting.
+        let chosen = self.pool.install(|| self.outcome(point, REPS_AGAIN, seed.wrapping_sub(1)))?;
+        let beside = chosen.and_then(|(schemes, _)| measure.beside(&schemes)).unwrap_or(0);
         let (schemes, payload) = self.pool.install(|| outcome(&study))?;
         self.progress.done(self.runs(1, reps));
-        let badness = measure.badness(&schemes, payload, RESAMPLES, mix(seed ^ name_hash("badness")));
-        let beside = &self.question.against[badness.map_or(0, |badness| badness.beside)];
+        let badness = measure.badness(&schemes, beside, payload, RESAMPLES, mix(seed ^ name_hash("badness")));
         let failed = schemes.last().map_or(0.0, Measured::failed);
+        let fails_more = failed > schemes.get(beside).map_or(0.0, Measured::failed);
         // What chance made bad in the search is nothing.
         let is_bad = |badness: &Badness| {
             let measurably = badness.ci95.is_some_and(|[low, _]| low > measure.neutral());
             measurably && badness.value >= measure.neutral() + LEAST_EFFECT
         };
-        if failed == 0.0 && !badness.as_ref().is_some_and(is_bad) {
+        if !fails_more && !badness.as_ref().is_some_and(is_bad) {
             return Ok(None);
         }
-        Ok(Some(Worst { measure, badness, beside: beside.clone(), failed, worse, study }))
+        let beside = self.question.against.get(beside).cloned().unwrap_or_default();
+        let badness = badness.filter(|badness| !fails_more && badness.value.is_finite());
+        Ok(Some(Worst { measure, badness, beside, failed, worse, study }))
     }
 }

@@ -1,6 +1,7 @@
 //! The smallest setting that shows the same: as much as possible is plain, and numbers have few digits.
 
-use super::space::{Dimension, Point, Space};
+use super::dimension::Dimension;
+use super::space::{Point, Space};
 
 /// The part of what is bad that the smallest setting still has.
 const KEPT: f64 = 0.9;

@@ -1,7 +1,4 @@
 //! The settings among which the worst one is looked for: links, traffic, and what is known of the path.
-//!
-//! Each dimension has values that are written as `1mbit..100mbit`, a range whose logarithm is drawn, or as
-//! `taildrop|codel|pie`. The first of several is the plain one, to which the smallest setting goes back where it can.
 
 use std::path::Path;
 
@@ -9,10 +6,12 @@ use flowstart_core::needs::Needs;
 use flowstart_core::sources::Known;
 use flowstart_core::spec::names;
 use flowstart_core::startup::StartupConfig;
-use flowstart_core::time::Duration;
-use flowstart_core::units::{Bytes, Rate};
 use serde::Serialize;
 
+use super::dimension::{
+    ALONE, COMPETITOR, DIMENSIONS, Declared, Dimension, FALSE, NOTHING, Place, Quantity, TRUE, Values, WITHOUT,
+};
+use crate::run::knowledge::SAVED_AGE;
 use crate::spec::InputError;
 use crate::spec::algorithm::scheme;
 use crate::study::Study;
@@ -41,139 +40,9 @@ impl Question {
     }
 }
 
-/// What the numbers of a dimension are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Quantity {
-    Rate,
-    Time,
-    Size,
-    /// A buffer in bandwidth-delay products.
-    Bdp,
-    /// What is known over what is true.
-    Factor,
-}
-
-impl Quantity {
-    fn read(self, text: &str) -> Result<f64, String> {
-        let words = |error: &dyn std::fmt::Display| error.to_string();
-        let number = |text: &str, what: &str| {
-            let number = text.trim().parse().ok().filter(|number: &f64| (1e-6..=1e6).contains(number));
-            number.ok_or_else(|| format!("`{text}` is not {what}"))
-        };
-        let value = match self {
-            Self::Rate => text.parse::<Rate>().map_err(|error| words(&error))?.bits_per_sec() as f64,
-            Self::Time => text.parse::<Duration>().map_err(|error| words(&error))?.as_nanos() as f64,
-            Self::Size => text.parse::<Bytes>().map_err(|error| words(&error))?.get() as f64,
-            Self::Bdp => {
-                let what = "a buffer in bandwidth-delay products, such as 0.5bdp";
-                number(text.strip_suffix("bdp").ok_or_else(|| format!("`{text}` is not {what}"))?, what)?
-            }
-            Self::Factor => number(text, "a factor, such as 10")?,
-        };
-        if value > 0.0 { Ok(value) } else { Err(format!("`{text}`: allowed is more than 0")) }
-    }
-
-    fn write(self, value: f64) -> String {
-        match self {
-            Self::Rate => Rate::from_bits_per_sec(value.round() as u64).to_string(),
-            Self::Time => Duration::from_nanos(value.round() as u64).to_string(),
-            Self::Size => Bytes::new(value.round() as u64).to_string(),
-            Self::Bdp => format!("{value}bdp"),
-            Self::Factor => value.to_string(),
-        }
-    }
-}
-
-/// Where a dimension's value goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
-    /// A key of the link, by the dimension's name.
-    Link,
-    /// A key of the scenario, by the dimension's name.
-    Axis,
-    /// A key of the transport.
-    Transport(&'static str),
-    /// Whether what is known is true, false, or nothing.
-    Knowledge,
-    /// How false a source is, if what is known is false.
-    Factor(Known),
-}
-
-/// A dimension as it is without instructions.
-#[derive(Clone, Copy, Debug)]
-pub struct Declared {
-    /// Its name.
-    pub name: &'static str,
-    /// What it is.
-    pub meaning: &'static str,
-    /// Its values.
-    pub values: &'static str,
-    quantity: Option<Quantity>,
-    /// The plain value of a range.
-    plain: Option<f64>,
-    place: Place,
-}
-
-const fn numbers(name: &'static str, meaning: &'static str, values: &'static str, quantity: Quantity) -> Declared {
-    Declared { name, meaning, values, quantity: Some(quantity), plain: None, place: Place::Link }
-}
-
-const fn words(name: &'static str, meaning: &'static str, values: &'static str, place: Place) -> Declared {
-    Declared { name, meaning, values, quantity: None, plain: None, place }
-}
-
-const fn factor(name: &'static str, meaning: &'static str, of: Known) -> Declared {
-    let declared = numbers(name, meaning, "0.1..100", Quantity::Factor);
-    Declared { plain: Some(1.0), place: Place::Factor(of), ..declared }
-}
-
 /// Smallest buffer in bytes, and as it is written. A tenth of a small BDP is less than a packet, which no link has.
 const SMALLEST: f64 = 15_000.0;
 const SMALLEST_PACKETS: &str = "10pkt";
-/// The word for a key that is left out.
-const WITHOUT: &str = "none";
-/// The values of what is known.
-const TRUE: &str = "true";
-const FALSE: &str = "false";
-const NOTHING: &str = "none";
-
-/// All dimensions. Rate and RTT end where a search has to wait: a flow that is established over a large BDP takes long
-/// to simulate.
-pub const DIMENSIONS: [Declared; 14] = [
-    numbers("rate", "rate of the bottleneck", "1mbit..100mbit", Quantity::Rate),
-    numbers("rtt", "RTT of the path", "10ms..300ms", Quantity::Time),
-    Declared { plain: Some(1.0), ..numbers("buffer", "buffer of the bottleneck", "0.1bdp..4bdp", Quantity::Bdp) },
-    Declared { place: Place::Axis, ..numbers("size", "what a transfer carries", "70KB..5MB", Quantity::Size) },
-    words("aqm", "queue discipline of the bottleneck", "taildrop|codel|fq-codel|pie|red", Place::Axis),
-    words("competitor", "who else uses it", "none|cubic|reno|bbr|cubic:count=4", Place::Axis),
-    words("acks", "packets for an acknowledgement", "default|1|10", Place::Transport("ack.every")),
-    words("policer", "bucket whose excess is dropped", "none|30KB|300KB", Place::Link),
-    words("jitter", "variable delay of the bottleneck", "none|5ms/20ms|20ms/20ms", Place::Link),
-    words("rate_steps", "steps of the rate", "none|50%/1s|80%/1s", Place::Link),
-    words("knowledge", "what is known of the path: true, false, none", "true|false|none", Place::Knowledge),
-    factor("hint", "false hints over the truth", Known::Hint),
-    factor("saved", "false saved rates over the truth", Known::Saved),
-    factor("oracle", "false oracles over the truth", Known::Oracle),
-];
-
-/// The values of a dimension.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Values {
-    /// Numbers from the first to the second, by their logarithm.
-    Range(f64, f64),
-    /// Words, the plain one first.
-    Words(Vec<String>),
-}
-
-/// A dimension of a space.
-#[derive(Clone, Debug)]
-pub struct Dimension {
-    declared: &'static Declared,
-    /// Its values.
-    pub values: Values,
-    /// Whether the user gave them.
-    is_given: bool,
-}
 
 /// A setting: the value of each dimension; of words their place.
 pub type Point = Vec<f64>;
@@ -193,36 +62,17 @@ fn refused(given: &str, problem: impl std::fmt::Display) -> InputError {
     InputError::new("within", given, problem.to_string())
 }
 
-impl Declared {
-    fn values(&self, text: &str) -> Result<Values, String> {
-        let number = |text: &str| self.quantity.map_or(Ok(0.0), |quantity| quantity.read(text.trim()));
-        if let Some((least, most)) = text.split_once("..") {
-            if self.quantity.is_none() {
-                return Err(format!("{} has no range; allowed are values with | between them", self.name));
-            }
-            let (least, most) = (number(least)?, number(most)?);
-            if least > most {
-                return Err(format!("the range {text} is empty; the smaller value comes first"));
-            }
-            return Ok(Values::Range(least, most));
-        }
-        let words: Vec<String> = text.split('|').map(|word| word.trim().to_owned()).collect();
-        for (place, word) in words.iter().enumerate() {
-            if word.is_empty() {
-                return Err("a value is empty; allowed are LEAST..MOST, or values with | between them".into());
-            }
-            if words[..place].contains(word) {
-                return Err(format!("`{word}` is there twice"));
-            }
-            number(word)?;
-        }
-        if self.place == Place::Knowledge
-            && let Some(word) = words.iter().find(|word| ![TRUE, FALSE, NOTHING].contains(&word.as_str()))
-        {
-            return Err(format!("`{word}`: allowed are {TRUE}, {FALSE} and {NOTHING}"));
-        }
-        Ok(Values::Words(words))
-    }
+/// Refuses keys of all links that would hide what is searched.
+fn check_options(question: &Question) -> Result<(), InputError> {
+    let Some(options) = &question.link_options else { return Ok(()) };
+    let is_of = |one: &&Declared| {
+        let is_key = matches!(one.place, Place::Link | Place::Factor(_));
+        is_key && options.split(',').any(|key| names::is_same(key.split('=').next().unwrap_or(key).trim(), one.name))
+    };
+    DIMENSIONS.iter().find(is_of).map_or(Ok(()), |one| {
+        let problem = format!("{} is searched; its values are given by --within {}=VALUES", one.name, one.name);
+        Err(InputError::new("link_options", options, problem))
+    })
 }
 
 /// Refuses schemes that get nothing of what makes them another one than the baseline.
@@ -240,56 +90,6 @@ fn check_needs(plan: &Plan) -> Result<(), InputError> {
         }
     }
     Ok(())
-}
-
-/// A number with this many significant digits.
-pub(super) fn rounded(value: f64, digits: i32) -> f64 {
-    if value <= 0.0 {
-        return value;
-    }
-    let scale = 10f64.powi(digits - 1 - value.log10().floor() as i32);
-    let number = (value * scale).round() / scale;
-    // Scaling leaves digits that nobody wrote.
-    format!("{number:.12}").parse().unwrap_or(number)
-}
-
-impl Dimension {
-    /// Its name.
-    pub fn name(&self) -> &'static str {
-        self.declared.name
-    }
-
-    /// The plain value.
-    fn plain(&self) -> f64 {
-        match self.values {
-            Values::Words(_) => 0.0,
-            Values::Range(least, most) => match self.declared.plain {
-                Some(plain) => plain.clamp(least, most),
-                None => rounded((least * most).sqrt(), 1).clamp(least, most),
-            },
-        }
-    }
-
-    /// The values that are simpler than this one, the simplest first.
-    pub(super) fn simpler(&self, value: f64) -> Vec<f64> {
-        let Values::Range(least, most) = self.values else {
-            return if value == 0.0 { Vec::new() } else { vec![0.0] };
-        };
-        let rounder = [1, 2].map(|digits| rounded(value, digits).clamp(least, most));
-        let mut all: Vec<f64> = self.declared.plain.map(|plain| plain.clamp(least, most)).into_iter().collect();
-        all.extend(rounder);
-        let end = all.iter().position(|one| *one == value).unwrap_or(all.len());
-        all.truncate(end);
-        all
-    }
-
-    fn text(&self, value: f64) -> String {
-        match (&self.values, self.declared.quantity) {
-            (Values::Words(words), _) => words.get(value as usize).or(words.first()).cloned().unwrap_or_default(),
-            (Values::Range(..), Some(quantity)) => quantity.write(value),
-            (Values::Range(..), None) => String::new(),
-        }
-    }
 }
 
 impl Space {
@@ -319,6 +119,7 @@ impl Space {
             dimension.values = dimension.declared.values(values).map_err(|problem| refused(text, problem))?;
             dimension.is_given = true;
         }
+        check_options(question)?;
         let mut space = Self(dimensions);
         space.leave_out_unknown(question)?;
         let left_out = space.leave_out_refused(question)?;
@@ -384,6 +185,12 @@ impl Space {
         Ok(left_out)
     }
 
+    /// Whether there are others in any of its settings.
+    pub fn has_others(&self) -> bool {
+        let is_alone = |values: &Values| matches!(values, Values::Words(words) if words.iter().all(|one| one == ALONE));
+        !self.0.iter().any(|dimension| dimension.name() == COMPETITOR && is_alone(&dimension.values))
+    }
+
     /// The dimensions.
     pub fn dimensions(&self) -> &[Dimension] {
         &self.0
@@ -411,6 +218,17 @@ impl Space {
         !matches!(self.0[place].declared.place, Place::Factor(_)) || self.knowledge(point) == FALSE
     }
 
+    /// The same setting, plain where nothing depends on a value.
+    pub(super) fn canonical(&self, mut point: Point) -> Point {
+        let plain = self.plain();
+        for place in 0..point.len() {
+            if !self.matters(&point, place) {
+                point[place] = plain[place];
+            }
+        }
+        point
+    }
+
     fn text(&self, point: &Point, of: impl Fn(&Declared) -> bool) -> Option<String> {
         let place = self.0.iter().position(|dimension| of(dimension.declared))?;
         Some(self.0[place].text(point[place]))
@@ -422,23 +240,24 @@ impl Space {
 
     /// The link of a setting, as `--link` takes it.
     fn link(&self, point: &Point) -> String {
-        let named = |name: &str| self.text(point, |one| one.name == name).unwrap_or_default();
-        let rate = Quantity::Rate.read(&named("rate")).unwrap_or(1e6);
+        let named = |name: &str| {
+            let dimension = self.0.iter().zip(point).find(|(dimension, _)| dimension.name() == name);
+            dimension.map_or((1.0, String::new()), |(one, value)| (one.number(*value), one.text(*value)))
+        };
+        let ((rate, _), (rtt, rtt_text)) = (named("rate"), named("rtt"));
         let mut keys = Vec::new();
         for (dimension, value) in self.0.iter().zip(point) {
-            let (name, text) = (dimension.name(), dimension.text(*value));
+            let (name, text, number) = (dimension.name(), dimension.text(*value), dimension.number(*value));
             match dimension.declared.place {
                 Place::Link if dimension.declared.quantity == Some(Quantity::Bdp) => {
-                    let rtt = Quantity::Time.read(&named("rtt")).unwrap_or(1e6);
-                    let buffer = value * rate * rtt / 8e9;
+                    let buffer = number * rate * rtt / 8e9;
                     keys.push(format!("{name}={}", if buffer < SMALLEST { SMALLEST_PACKETS.to_owned() } else { text }));
                 }
                 Place::Link if text != WITHOUT => keys.push(format!("{name}={text}")),
-                Place::Factor(of) if self.knowledge(point) == FALSE && *value != 1.0 => {
-                    let factor = Quantity::Factor.read(&text).unwrap_or(1.0);
-                    let stated = Quantity::Rate.write(rate * factor);
+                Place::Factor(of) if self.knowledge(point) == FALSE && number != 1.0 => {
+                    let stated = Quantity::Rate.write(rate * number);
                     keys.push(match of {
-                        Known::Saved => format!("saved={stated}/{}/60s", named("rtt")),
+                        Known::Saved => format!("saved={stated}/{rtt_text}/{SAVED_AGE}"),
                         _ => format!("{name}={stated}"),
                     });
                 }
@@ -496,6 +315,7 @@ impl Space {
 
 #[cfg(test)]
 mod tests {
+    use super::super::dimension::rounded;
     use super::*;
 
     fn question(scheme: &str) -> Question {
@@ -541,6 +361,24 @@ mod tests {
         assert_eq!((&scenario.aqm[0][..], &scenario.transport[0][..]), ("pie", "model-quic:ack.every=10"));
         point[at("knowledge")] = 2.0;
         assert!(space.scenario(&point, &question("blitzstart"), 3, 7).unknown);
+        // Words of a quantity are numbers, too.
+        let worded = Space::new(
+            &question("blitzstart"),
+            &[
+                "rate=20mbit".to_owned(),
+                "rtt=50ms|80ms".to_owned(),
+                "buffer=2bdp|3bdp".to_owned(),
+                "hint=0.5|20".to_owned(),
+            ],
+        );
+        let worded = worded.unwrap().0;
+        let names: Vec<&str> = worded.dimensions().iter().map(Dimension::name).collect();
+        let at = |name: &str| names.iter().position(|one| *one == name).unwrap();
+        let mut point = worded.plain();
+        point[at("knowledge")] = 1.0;
+        point[at("hint")] = 1.0;
+        point[at("rtt")] = 1.0;
+        assert_eq!(worded.link(&point), "rate=20mbit,rtt=80ms,buffer=2bdp,hint=400mbit");
         let saved = Space::new(&question("careful-resume"), &[]).unwrap().0;
         let mut point = saved.plain();
         let names: Vec<&str> = saved.dimensions().iter().map(Dimension::name).collect();
@@ -591,6 +429,8 @@ mod tests {
             let told = Space::new(&question(scheme), &[]).unwrap_err().to_string();
             assert!(told.contains(expected), "{scheme}: {told}");
         }
+        let hidden = Question { link_options: Some("xcp=off,rtt=20ms".to_owned()), ..question("blitzstart") };
+        assert!(Space::new(&hidden, &[]).unwrap_err().to_string().contains("rtt is searched"));
         let routed = Question { link_options: Some("quick_start=target".to_owned()), ..question("quick-start") };
         assert!(Space::new(&routed, &[]).is_ok());
         let twice = ["rtt=10ms".to_owned(), "rtt=20ms".to_owned()];

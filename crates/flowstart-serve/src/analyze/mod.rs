@@ -114,10 +114,10 @@ struct Unit<'a> {
 }
 
 /// Fewest connections of a group for an interval that holds at every look, which is asymptotic.
-const FEWEST_AT_EVERY_LOOK: usize = 50;
+pub const FEWEST_AT_EVERY_LOOK: usize = 50;
 
 /// Compares the schemes of `connections` with `baseline`; without one, with the scheme that most connections had. With
-/// a number of `planned` connections of a comparison, also at every look.
+/// a number of `planned` connections of both schemes, also at every look.
 ///
 /// # Errors
 ///
@@ -145,7 +145,9 @@ pub fn analyze(
                 && of_label(scheme).1
                 && let Some(base) = base
             {
-                let (comparison, p_value) = compare(baseline, base, units, planned);
+                let both = [baseline, scheme].iter().filter_map(|scheme| schemes.get(*scheme)).sum::<usize>();
+                let done = planned.map(|planned| both as f64 / planned as f64);
+                let (comparison, p_value) = compare(baseline, base, units, done);
                 group.vs_baseline = Some(comparison);
                 p_values.push(p_value);
             }
@@ -252,13 +254,14 @@ fn interval(estimate: &BootstrapEstimate) -> [f64; 2] {
     [estimate.interval.low, estimate.interval.high]
 }
 
-/// The comparison, and the p-value of the speed-up.
-fn compare(baseline: &str, base: &[Unit<'_>], units: &[Unit<'_>], planned: Option<u64>) -> (Comparison, Option<f64>) {
+/// The comparison, and the p-value of the speed-up. At every look, if `done` says which part of the planned connections
+/// are there.
+fn compare(baseline: &str, base: &[Unit<'_>], units: &[Unit<'_>], done: Option<f64>) -> (Comparison, Option<f64>) {
     let times = |units: &[Unit<'_>]| units.iter().map(|unit| unit.millis).collect::<Vec<_>>();
     let lost = |units: &[Unit<'_>]| units.iter().filter_map(|unit| unit.connection.lost_share()).collect::<Vec<_>>();
     let speedup = two_groups(&times(base), &times(units), |before, after| before / after);
     let loss = two_groups(&lost(base), &lost(units), |before, after| after - before);
-    let looked = planned.map(|planned| of_every_look(&times(base), &times(units), planned));
+    let looked = done.map(|done| of_every_look(&times(base), &times(units), done));
     let comparison = Comparison {
         baseline: baseline.to_owned(),
         speedup: mean(&times(base)).zip(mean(&times(units))).map(|(before, after)| before / after),
@@ -276,16 +279,19 @@ fn compare(baseline: &str, base: &[Unit<'_>], units: &[Unit<'_>], planned: Optio
     (comparison, p_value)
 }
 
-/// The interval of the speed-up that holds at every look, and its p-value; `None` for few connections.
-fn of_every_look(base: &[f64], other: &[f64], planned: u64) -> Option<([f64; 2], f64)> {
+/// The interval of the speed-up that holds at every look, and its p-value; `None` for few connections, and where times
+/// do not scatter. Answers of one size grow in number as the trial does, so the part of the trial that is `done`
+/// counts.
+fn of_every_look(base: &[f64], other: &[f64], done: f64) -> Option<([f64; 2], f64)> {
     if base.len().min(other.len()) < FEWEST_AT_EVERY_LOOK {
         return None;
     }
     let part = |values: &[f64]| Some((mean(values)?.ln(), log_variance_of_mean(values)? / values.len() as f64));
     let ((before, error), (after, other_error)) = (part(base)?, part(other)?);
-    let connections = (base.len() + other.len()) as f64;
-    let (interval, p_value) =
-        at_every_look(before - after, (error + other_error).sqrt(), connections, planned as f64, LEVEL)?;
+    if error == 0.0 || other_error == 0.0 {
+        return None;
+    }
+    let (interval, p_value) = at_every_look(before - after, (error + other_error).sqrt(), done, 1.0, LEVEL)?;
     Some(([interval.low.exp(), interval.high.exp()], p_value))
 }
 

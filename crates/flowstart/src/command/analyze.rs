@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use clap::Args;
 use comfy_table::{CellAlignment, Table, presets};
 use flowstart_serve::analyze::log::{self, Connection, LogError};
-use flowstart_serve::analyze::{Analysis, Comparison, Group, UnknownBaseline, analyze, metrics};
+use flowstart_serve::analyze::{Analysis, Comparison, FEWEST_AT_EVERY_LOOK, Group, UnknownBaseline, analyze, metrics};
 use flowstart_serve::printable;
 use serde_json::json;
 
@@ -19,6 +19,8 @@ use crate::output::{fitted, number, print, progress, width, wrapped};
 
 /// Suffixes of the files that are read in a folder: qlog, and metrics.
 const EXTENSIONS: [&str; 2] = ["sqlog", "prom"];
+/// Most connections that can be planned.
+const MOST_PLANNED: u64 = 1_000_000_000_000_000_000;
 /// How many unusable files are named; more are only counted.
 const TOLD: usize = 10;
 
@@ -55,7 +57,7 @@ pub(crate) struct Arguments {
     ///
     /// Without it, intervals hold for a result that is looked at once. Who looks again and again, and stops at the
     /// first difference, errs more often than 5 % of the time. `flowstart trial plan` says how many it takes.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000_000))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MOST_PLANNED))]
     planned: Option<u64>,
     /// Print JSON instead of a table.
     #[arg(long)]
@@ -87,7 +89,7 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
         let Analysis { connections, without_answer, not_drawn, groups, .. } = &analysis;
         let answers: String = groups
             .iter()
-            .filter_map(|group| answer(group, arguments.planned))
+            .filter_map(|group| answer(group, *connections as u64, arguments.planned))
             .map(|sentence| wrapped(&sentence))
             .collect();
         let mut counts = format!("{connections} connections, {without_answer} more without an answer");
@@ -245,12 +247,15 @@ fn shown(versus: &Comparison, every_look: bool) -> Option<[f64; 2]> {
 }
 
 /// What the comparison of a group says; `None`: there is none. A result of many looks says whether to go on.
-fn answer(group: &Group, planned: Option<u64>) -> Option<String> {
+fn answer(group: &Group, connections: u64, planned: Option<u64>) -> Option<String> {
     let versus = group.vs_baseline.as_ref()?;
     let (scheme, baseline, size) = (printable(&group.scheme), printable(&versus.baseline), &group.size);
     let interval = shown(versus, planned.is_some());
     let Some(([low, high], speedup)) = interval.zip(versus.speedup) else {
-        return Some(format!("Of {scheme} or {baseline} there are too few connections with {size} to tell."));
+        let fewest = planned.map_or(String::new(), |_| {
+            format!(" An interval for every look needs {FEWEST_AT_EVERY_LOOK} of each, whose times differ.")
+        });
+        return Some(format!("Of {scheme} or {baseline} there are too few connections with {size} to tell.{fewest}"));
     };
     let ratio = format!("{speedup:.2} times as fast ({low:.2} to {high:.2}");
     let every = if planned.is_some() { " at every look" } else { "" };
@@ -263,10 +268,14 @@ fn answer(group: &Group, planned: Option<u64>) -> Option<String> {
              may end."
         ),
         (false, None) => format!("With {size} {scheme} cannot be told apart from {baseline}: {ratio})."),
-        (false, Some(planned)) => format!(
-            "With {size} {scheme} cannot be told apart from {baseline}: {ratio}{every}). The trial goes on up to {planned} \
-             connections."
-        ),
+        (false, Some(planned)) => {
+            let next = if connections < planned {
+                format!("The trial goes on up to {planned} connections.")
+            } else {
+                "All planned connections are there: the trial ends undecided.".to_owned()
+            };
+            format!("With {size} {scheme} cannot be told apart from {baseline}: {ratio}{every}). {next}")
+        }
     })
 }
 

@@ -1,5 +1,6 @@
 //! `flowstart break`.
 
+use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -9,9 +10,11 @@ use flowstart_core::spec::names;
 use flowstart_lab::perform::Progress;
 use flowstart_lab::study::scenario::{Scenario, default_reps, default_seed};
 use flowstart_lab::worst::answer::{certainty, sentence, setting};
+use flowstart_lab::worst::dimension::DIMENSIONS;
 use flowstart_lab::worst::measure::Measure;
 use flowstart_lab::worst::search::{FEWEST, Found, Settings, Worst, search};
-use flowstart_lab::worst::space::{DIMENSIONS, Question, Space};
+use flowstart_lab::worst::space::{Question, Space};
+use flowstart_serve::printable;
 use serde_json::{Value, json};
 
 use crate::command::run::jobs;
@@ -33,8 +36,9 @@ pub(crate) struct Arguments {
     against: Vec<String>,
     /// What is bad: regret, harm or waste. Default: each.
     ///
-    /// regret: the completion time over that of the fastest of --against. harm: bytes that others deliver less than
-    /// beside the baseline, for each byte of payload. waste: bytes sent twice beyond the baseline's, over the payload.
+    /// regret: the completion time over that of the fastest of --against. harm: bytes that others get less than beside
+    /// the baseline until the end of the run, for each byte of payload. waste: bytes sent twice beyond the baseline's,
+    /// over the payload.
     #[arg(long, num_args = 1.., value_name = "MEASURE")]
     by: Vec<By>,
     /// Values of a dimension, as rate=1mbit..50mbit.
@@ -57,7 +61,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "KEYS")]
     link_options: Option<String>,
     /// Repetitions of the settings that are told.
-    #[arg(long, value_name = "N", default_value_t = default_reps(), value_parser = clap::value_parser!(u32).range(2..=10_000))]
+    #[arg(long, value_name = "N", default_value_t = default_reps(), value_parser = clap::value_parser!(u32).range(5..=10_000))]
     reps: u32,
     /// Master seed.
     #[arg(long, value_name = "N", default_value_t = default_seed(), value_parser = clap::value_parser!(u64).range(..=MOST_SEED))]
@@ -105,6 +109,11 @@ fn long_help() -> String {
     )
 }
 
+/// A path on a terminal.
+fn shown(path: &Path) -> String {
+    printable(&path.display().to_string())
+}
+
 /// The folder of the results, which is refused before the work if it has something in it.
 fn folder(arguments: &Arguments) -> Result<PathBuf, Failure> {
     let named = |text: &str| text.chars().map(|one| if one.is_ascii_alphanumeric() { one } else { '-' }).collect();
@@ -112,9 +121,9 @@ fn folder(arguments: &Arguments) -> Result<PathBuf, Failure> {
         let name: String = named(&arguments.scheme);
         PathBuf::from(format!("break-{}", name.chars().take(100).collect::<String>()))
     });
-    let refused = |problem: String| Failure::Input(format!("--out {}: {problem}", folder.display()));
+    let refused = |problem: String| Failure::Input(format!("--out {}: {problem}", shown(&folder)));
     let is_empty = match std::fs::read_dir(&folder) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => true,
+        Err(error) if error.kind() == ErrorKind::NotFound => true,
         Err(error) => return Err(refused(error.to_string())),
         Ok(mut entries) => entries.next().is_none(),
     };
@@ -139,7 +148,14 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
     };
     let (space, left_out) = Space::new(&question, &arguments.within)?;
     let by = if arguments.by.is_empty() { By::value_variants() } else { &arguments.by };
-    let measures: Vec<Measure> = Measure::ALL.into_iter().filter(|one| by.contains(&By(*one))).collect();
+    let has_others = space.has_others();
+    if !has_others && arguments.by.contains(&By(Measure::Harm)) {
+        return Err(Failure::Input("--by harm: nobody else uses a link of these settings".into()));
+    }
+    let is_asked = |one: &Measure| by.contains(&By(*one)) && (has_others || *one != Measure::Harm);
+    let measures: Vec<Measure> = Measure::ALL.into_iter().filter(is_asked).collect();
+    // Before the work: a folder that cannot be made would lose it.
+    std::fs::create_dir_all(&folder).map_err(|error| Failure::Input(format!("--out {}: {error}", shown(&folder))))?;
     let bars = Bars::default();
     for one in left_out {
         bars.note(&format!("left out: {one}"));
@@ -149,6 +165,10 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let found = search(&space, &question, &measures, &settings, &bars)?;
     drop(bars);
     let files = write(&folder, &question, &found)?;
+    if files.iter().all(Option::is_none) {
+        // It is empty, unless somebody else put something there.
+        let _ = std::fs::remove_dir(&folder);
+    }
     let notes = certainty(&question, &found, arguments.reps);
     let mut any_failed = false;
     let mut told = Vec::new();
@@ -180,7 +200,7 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
         for (sentence, _, _, file) in &told {
             text.push_str(&output::wrapped(sentence));
             if let Some(file) = file {
-                text.push_str(&format!("    flowstart run {}\n", file.display()));
+                text.push_str(&format!("    flowstart run {}\n", shown(file)));
             }
             text.push('\n');
         }
@@ -201,12 +221,19 @@ fn one(answer: &str, measure: Measure, worst: Option<&Worst>, file: Option<&Path
     })
 }
 
+/// Writes a new file: one that is there now is another search's.
+fn put(file: &Path, content: &[u8]) -> std::io::Result<()> {
+    let (new, mut out) = flowstart_files::begin_beside(file)?;
+    let put = out.write_all(content).and_then(|()| flowstart_files::put_where_none_is(&new, file));
+    if !matches!(put, Ok(true)) {
+        let _ = std::fs::remove_file(&new);
+    }
+    if put? { Ok(()) } else { Err(std::io::Error::new(ErrorKind::AlreadyExists, "another search has written it")) }
+}
+
 /// Writes a scenario for each measure that has a worst setting; its name, in the order of what was found.
 fn write(folder: &Path, question: &Question, found: &Found) -> Result<Vec<Option<PathBuf>>, Failure> {
     let failed = |file: &Path, problem: String| Failure::Other(format!("{}: {problem}", file.display()));
-    if found.worst.iter().any(|(_, worst)| worst.is_some()) {
-        std::fs::create_dir_all(folder).map_err(|error| failed(folder, error.to_string()))?;
-    }
     let mut files = Vec::new();
     for (measure, worst) in &found.worst {
         let Some(worst) = worst else {
@@ -226,7 +253,7 @@ fn write(folder: &Path, question: &Question, found: &Found) -> Result<Vec<Option
         };
         let file = folder.join(format!("{}.toml", measure.name()));
         let text = toml::to_string(&scenario).map_err(|error| failed(&file, error.to_string()))?;
-        flowstart_files::replace(&file, text.as_bytes()).map_err(|error| failed(&file, error.to_string()))?;
+        put(&file, text.as_bytes()).map_err(|error| failed(&file, error.to_string()))?;
         files.push(Some(file));
     }
     Ok(files)

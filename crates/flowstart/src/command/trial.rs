@@ -5,12 +5,15 @@ use std::process::ExitCode;
 
 use clap::{ArgGroup, Args, Subcommand};
 use comfy_table::{CellAlignment, Table, presets};
-use flowstart_serve::analyze::plan::{Guardrail, Needed, Plan, Question, of_connections, of_scatter};
+use flowstart_serve::analyze::plan::{Guardrail, Plan, Question, SMALLEST_EFFECT, of_connections, of_scatter};
 use flowstart_serve::printable;
 
 use crate::command::analyze::{self, Logs};
 use crate::failure::{FAILED, Failure};
 use crate::output;
+
+/// Connections from which on logs say how times scatter.
+const FEW: usize = 100;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -32,14 +35,16 @@ Examples:
   flowstart trial plan --scatter 0.8 --effect 5% --share 0.1
 
 A trial that is looked at once, when all connections are there, needs the first of two numbers. One that is looked at \
-as often as wanted, by `flowstart analyze --planned N`, needs at most the second, and often ends sooner.")]
+as often as wanted, by `flowstart analyze --planned N`, needs the second, and often ends sooner. Sizes of answers \
+share the allowed error of 5 %.")]
 struct PlanArguments {
     /// qlog files of `flowstart serve --qlog` with the baseline, or folders of them.
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
     /// In place of files: the standard deviation of the logarithm of times.
     ///
-    /// 0.8 means that two of three are within a factor of 2.2 around the median.
+    /// 0.8 means that two of three are within a factor of 2.2 around the median. Times of one size over many networks
+    /// scatter by as much as the networks do.
     #[arg(long, value_name = "NUMBER", value_parser = scatter)]
     scatter: Option<f64>,
     /// By how much the new scheme is faster, such as 5%.
@@ -49,7 +54,7 @@ struct PlanArguments {
     #[arg(long, value_name = "PART", default_value = "0.5", value_parser = part)]
     share: f64,
     /// Probability with which the effect is found.
-    #[arg(long, value_name = "P", default_value = "0.8", value_parser = part)]
+    #[arg(long, value_name = "P", default_value = "0.8", value_parser = power)]
     power: f64,
     /// The baseline scheme. Without it, the scheme that most connections had.
     #[arg(long, value_name = "SCHEME", conflicts_with = "scatter")]
@@ -68,13 +73,18 @@ fn scatter(text: &str) -> Result<f64, String> {
 fn effect(text: &str) -> Result<f64, String> {
     let percent = text.strip_suffix('%').and_then(|percent| percent.trim().parse::<f64>().ok());
     let gain = percent.map(|percent| percent / 100.0).or_else(|| text.parse().ok());
-    let gain = gain.filter(|gain: &f64| (0.001..=10.0).contains(gain));
-    gain.map(|gain| 1.0 + gain).ok_or_else(|| "allowed is 0.1% to 1000%, such as 5%".to_owned())
+    let gain = gain.map(|gain: f64| 1.0 + gain).filter(|gain| (SMALLEST_EFFECT..=11.0).contains(gain));
+    gain.ok_or_else(|| "allowed is 1.5% to 1000%, such as 5%".to_owned())
 }
 
 fn part(text: &str) -> Result<f64, String> {
-    let part = text.parse().ok().filter(|part: &f64| (0.001..=0.999).contains(part));
-    part.ok_or_else(|| "allowed is 0.001 to 0.999, such as 0.5".to_owned())
+    let part = text.parse().ok().filter(|part: &f64| (0.01..=0.99).contains(part));
+    part.ok_or_else(|| "allowed is 0.01 to 0.99, such as 0.5".to_owned())
+}
+
+fn power(text: &str) -> Result<f64, String> {
+    let power = text.parse().ok().filter(|power: &f64| (0.5..=0.99).contains(power));
+    power.ok_or_else(|| "allowed is 0.5 to 0.99, such as 0.8".to_owned())
 }
 
 pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
@@ -113,39 +123,49 @@ fn answer(plan: &Plan) -> String {
         power * 100.0,
         share * 100.0
     );
-    // One size may never be asked for again.
-    let worst = |of: fn(&Needed) -> Option<f64>| {
-        let each: Option<Vec<f64>> = plan.sizes.iter().map(|size| of(&size.needed[0])).collect();
-        each.and_then(|each| each.into_iter().max_by(f64::total_cmp))
-    };
-    match worst(|needed| needed.at_one_look).zip(worst(|needed| needed.at_every_look)) {
+    match plan.at_one_look.zip(plan.at_every_look) {
         Some((once, always)) => format!(
-            "To find by the mean {found}, a trial needs {once:.0} connections if it is looked at once, and at most \
-             {always:.0} if it may be ended at any look."
+            "To find by the mean {found}, a trial needs {once:.0} connections if it is looked at once, and {always:.0} if \
+             it may be ended at any look; it often ends sooner."
         ),
         None => format!("These times are too few, or all the same, to say what it takes to find {found}."),
     }
 }
 
 fn notes(plan: &Plan) -> Vec<String> {
-    let watched = |Guardrail { name, now, found_from }: &Guardrail| {
-        let what = match *name {
-            "lost_share" => "the share of lost packets",
-            _ => "the share of connections without an answer",
-        };
-        format!(
-            "Watch {what}, now {:.3} %: with {} connections a change by {:.3} points is found.",
+    let mut notes = Vec::new();
+    if plan.logged > 0 && plan.logged < FEW {
+        notes.push(format!(
+            "These are {} connections, too few to say how times scatter: the numbers are rough.",
+            plan.logged
+        ));
+    }
+    for size in plan.sizes.iter().filter(|size| size.is_rare()) {
+        notes.push(format!(
+            "{} is on {:.1} % of the connections, and left out of the answer.",
+            size.size,
+            size.part * 100.0
+        ));
+    }
+    for Guardrail { now, found_from, .. } in &plan.guardrails {
+        notes.push(format!(
+            "Watch the share of lost packets, now {:.3} %: with {} connections a change by {:.3} points is found.",
             now * 100.0,
-            count(plan.connections),
+            count(plan.at_every_look),
             found_from * 100.0
-        )
-    };
-    let mut notes: Vec<String> = plan.guardrails.iter().map(watched).collect();
+        ));
+    }
     notes.push(
-        "Connections count as independent. Those of one client share its network, so with few clients more are needed."
+        "Watch also the connections without an answer, which `flowstart analyze` counts, and the 99th percentile of \
+         times. What others on the same links lose is not seen."
             .to_owned(),
     );
-    if let Some(connections) = plan.connections {
+    notes.push(
+        "Connections count as independent, and those that come as like these. Those of one client share its network: \
+         with few clients more are needed, and logs of a test network say little of a fleet."
+            .to_owned(),
+    );
+    if let Some(connections) = plan.at_every_look {
         notes.push(format!("At each look: flowstart analyze LOGS --planned {connections:.0}"));
     }
     notes
@@ -153,7 +173,7 @@ fn notes(plan: &Plan) -> Vec<String> {
 
 fn table(plan: &Plan) -> Table {
     let mut table = Table::new();
-    let titles = ["size", "figure", "connections, one look", "at most, any look"];
+    let titles = ["size", "figure", "connections, one look", "any look"];
     table.load_preset(presets::NOTHING).set_header(titles);
     table.column_iter_mut().skip(2).for_each(|column| column.set_cell_alignment(CellAlignment::Right));
     for size in &plan.sizes {
