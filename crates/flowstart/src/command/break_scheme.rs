@@ -57,7 +57,7 @@ pub(crate) struct Arguments {
     /// Default: the transport's, or a scheme's own.
     #[arg(long, value_name = "AVOIDANCE")]
     avoidance: Option<String>,
-    /// Keys that every link has in addition, such as quick_start=target.
+    /// Keys that every link has in addition, such as xcp=on.
     #[arg(long, value_name = "KEYS")]
     link_options: Option<String>,
     /// Repetitions of the settings that are told.

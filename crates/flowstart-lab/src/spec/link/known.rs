@@ -2,6 +2,7 @@
 //! knows nothing.
 
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 use flowstart_core::path::SavedPath;
@@ -94,15 +95,15 @@ impl fmt::Display for Saved {
     }
 }
 
-fn within<T>(name: &str, text: &str, least: T, most: T) -> Result<T, String>
+fn within<T>(name: &str, text: &str, range: &RangeInclusive<T>) -> Result<T, String>
 where
     T: FromStr<Err: fmt::Display> + PartialOrd + fmt::Display,
 {
     let value: T = text.parse().map_err(|error: T::Err| format!("{name}: {error}"))?;
-    if (&least..=&most).contains(&&value) {
+    if range.contains(&value) {
         return Ok(value);
     }
-    Err(format!("{name}: {value} is out of range; allowed is {least} to {most}"))
+    Err(format!("{name}: {value} is out of range; allowed is {} to {}", range.start(), range.end()))
 }
 
 impl FromStr for Saved {
@@ -114,9 +115,9 @@ impl FromStr for Saved {
             return Err("expected RATE/RTT/AGE, as 40mbit/50ms/60s, or none".into());
         };
         Ok(Self {
-            rate: within("RATE", rate, *RATES.start(), *RATES.end())?,
-            rtt: within("RTT", rtt, Duration::from_micros(1), LONGEST_RTT)?,
-            age: within("AGE", age, Duration::ZERO, OLDEST)?,
+            rate: within("RATE", rate, &RATES)?,
+            rtt: within("RTT", rtt, &(Duration::from_micros(1)..=LONGEST_RTT))?,
+            age: within("AGE", age, &(Duration::ZERO..=OLDEST))?,
         })
     }
 }
@@ -124,7 +125,7 @@ impl FromStr for Saved {
 /// Reads both keys.
 pub(super) fn read(spec: &mut Spec<'_>) -> Result<(Told<Saved>, Told<Rate>), InputError> {
     let saved = spec.read_with("saved", |text| Told::read(text, str::parse))?;
-    let rate = |text: &str| within("RATE", text, *RATES.start(), *RATES.end());
+    let rate = |text: &str| within("RATE", text, &RATES);
     let oracle = spec.read_with("oracle", |text| Told::read(text, rate))?;
     Ok((saved.unwrap_or_default(), oracle.unwrap_or_default()))
 }
