@@ -95,6 +95,8 @@ const fn factor(name: &'static str, meaning: &'static str, of: Known) -> Declare
 
 /// The word for a key that is left out.
 pub(super) const WITHOUT: &str = "none";
+/// The word for what the transport does by itself.
+pub(super) const OWN: &str = "default";
 /// The dimension of other users, and its value where there are none.
 pub(super) const COMPETITOR: &str = "competitor";
 pub(super) const ALONE: &str = "none";

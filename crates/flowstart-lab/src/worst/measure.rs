@@ -1,6 +1,6 @@
 //! What can be bad about a scheme, and how bad it is in a setting.
 
-use flowstart_statistics::{LEVEL, bca, mean};
+use flowstart_statistics::{LEVEL, bca, mean, upper_t_quantile};
 use serde::Serialize;
 
 use crate::fleet::measured::Measured;
@@ -16,9 +16,6 @@ pub enum Measure {
     /// Bytes that are sent twice beyond the baseline's, over the payload.
     Waste,
 }
-
-/// How far below its value a scheme is surely bad.
-const STANDARD_ERRORS: f64 = 2.0;
 
 /// One repetition of two schemes: the baseline's, and the one in question.
 type Pair = (f64, f64);
@@ -64,7 +61,7 @@ impl Measure {
         self.of(&pairs)
     }
 
-    /// How bad it surely is: [`Measure::value`] less two standard errors (jackknife). By the value alone, the worst of
+    /// How bad it surely is: the lower end of a 95 % interval (jackknife, Student's t). By the value alone, the worst of
     /// many settings would be one in which transfers scatter most.
     pub fn surely(self, schemes: &[Measured], payload: f64) -> Option<f64> {
         let pairs = self.pairs(schemes, payload)?;
@@ -80,7 +77,8 @@ impl Measure {
         let middle = mean(&partial)?;
         let squares: f64 = partial.iter().map(|one| (one - middle).powi(2)).sum();
         let count = pairs.len() as f64;
-        Some(value - STANDARD_ERRORS * (squares * (count - 1.0) / count).sqrt())
+        let errors = upper_t_quantile(count - 1.0, (1.0 - LEVEL) / 2.0)?;
+        Some(value - errors * (squares * (count - 1.0) / count).sqrt())
     }
 
     /// The scheme beside which the last of these is bad, by its place.
@@ -182,8 +180,8 @@ mod tests {
         let (steady, scattered) = (measured(&[150.0; 3], 0.0, None), measured(&[100.0, 100.0, 400.0], 0.0, None));
         let told = |scheme: &Measured| Measure::Regret.surely(&[baseline.clone(), scheme.clone()], 1e6).unwrap();
         assert_eq!(told(&steady), 1.5);
-        // A mean of 200 with a standard error of 100: 2 - 2 * 1.
-        assert!((told(&scattered) - 0.0).abs() < 1e-9, "{}", told(&scattered));
+        // A mean of 200 with a standard error of 100; t of two degrees of freedom is 4.303: 2 - 4.303 * 1.
+        assert!((told(&scattered) + 2.303).abs() < 1e-3, "{}", told(&scattered));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! A part of the settings is spread evenly over the space (a Latin hypercube). From them a tree-structured Parzen
 //! estimator (Bergstra et al., Algorithms for Hyper-Parameter Optimization, 2011) learns, for each measure, where to
-//! look next. The largest of many noisy values is too large by chance. So a value counts less two standard errors, the
+//! look next. The largest of many noisy values is too large by chance. So what counts is the lower end of an interval, the
 //! few worst settings are run again with other seeds, and what is told of the smallest setting comes from a third set
 //! of seeds, which chose nothing.
 
@@ -28,10 +28,10 @@ use crate::study::Study;
 /// Fewest settings of a search.
 pub const FEWEST: u32 = 10;
 /// Repetitions of a setting that is tried.
-const REPS: u32 = 3;
+const REPS: u32 = 4;
 /// Repetitions of a setting that is tried again.
 const REPS_AGAIN: u32 = 10;
-/// The worst settings that are tried again.
+/// The worst settings that are tried again, and if none of them is bad again, as many after them.
 const AGAIN: usize = 8;
 /// Settings between two lessons. It does not depend on the number of threads, so the result does not, either.
 const BATCH: usize = 8;
@@ -256,7 +256,7 @@ pub fn search(
         known.sort_by(|a, b| b.1.total_cmp(&a.1));
         known.dedup_by(|a, b| a.0 == b.0);
         known.retain(|(_, excess)| *excess > 0.0);
-        candidates.push((measure, known.into_iter().take(AGAIN).map(|(point, _)| point).collect::<Vec<_>>()));
+        candidates.push((measure, known.into_iter().map(|(point, _)| point).collect::<Vec<_>>()));
     }
     let mut worst = Vec::new();
     for (measure, candidates) in candidates {
@@ -266,7 +266,7 @@ pub fn search(
         };
         let ran = outcomes.iter().flatten().count().max(1);
         let worse = outcomes.iter().filter(|outcome| is_worse(outcome)).count() as f64 / ran as f64;
-        let found = runner.smallest_of(measure, candidates, seed.wrapping_add(1))?;
+        let found = runner.smallest_of(measure, &candidates, seed.wrapping_add(1))?;
         let found = found.map(|point| runner.told(measure, &point, worse, reps, seed.wrapping_add(2))).transpose()?;
         worst.push((measure, found.flatten()));
     }
@@ -276,17 +276,19 @@ pub fn search(
 
 impl Runner<'_> {
     /// The smallest setting that shows what the worst of these does, by the values of other seeds.
-    fn smallest_of(
-        &self,
-        measure: Measure,
-        candidates: Vec<Point>,
-        seed: u64,
-    ) -> Result<Option<Point>, ExperimentError> {
-        self.progress.begins(self.runs(candidates.len(), REPS_AGAIN));
-        let outcomes = self.run(&candidates, REPS_AGAIN, seed)?;
-        let again = candidates.into_iter().zip(outcomes.iter().map(|outcome| excess(measure, outcome.as_ref())));
-        let worst = again.filter_map(|(point, excess)| Some((point, excess?))).max_by(|a, b| a.1.total_cmp(&b.1));
-        let Some((point, least)) = worst.filter(|(_, excess)| *excess > 0.0) else { return Ok(None) };
+    fn smallest_of(&self, measure: Measure, candidates: &[Point], seed: u64) -> Result<Option<Point>, ExperimentError> {
+        let mut worst: Option<(Point, f64)> = None;
+        for some in candidates.chunks(AGAIN) {
+            self.progress.begins(self.runs(some.len(), REPS_AGAIN));
+            let outcomes = self.run(some, REPS_AGAIN, seed)?;
+            let again = some.iter().zip(outcomes.iter().map(|outcome| excess(measure, outcome.as_ref())));
+            let again = again.filter_map(|(point, excess)| Some((point.clone(), excess?)));
+            worst = again.filter(|(_, excess)| *excess > LEAST_EFFECT).max_by(|a, b| a.1.total_cmp(&b.1));
+            if worst.is_some() {
+                break;
+            }
+        }
+        let Some((point, least)) = worst else { return Ok(None) };
         self.progress.begins(self.runs(most_steps(self.space), REPS_AGAIN));
         let of = |point: &Point| {
             let outcome = self.pool.install(|| self.outcome(point, REPS_AGAIN, seed))?;

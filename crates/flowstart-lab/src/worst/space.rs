@@ -9,7 +9,7 @@ use flowstart_core::startup::StartupConfig;
 use serde::Serialize;
 
 use super::dimension::{
-    ALONE, COMPETITOR, DIMENSIONS, Declared, Dimension, FALSE, NOTHING, Place, Quantity, TRUE, Values, WITHOUT,
+    ALONE, COMPETITOR, DIMENSIONS, Declared, Dimension, FALSE, NOTHING, OWN, Place, Quantity, TRUE, Values, WITHOUT,
 };
 use crate::run::knowledge::SAVED_AGE;
 use crate::spec::InputError;
@@ -291,8 +291,7 @@ impl Space {
                         *list = vec![text];
                     }
                 }
-                // The first of its values is the transport's own.
-                Place::Transport(key) if *value > 0.0 || dimension.is_given => {
+                Place::Transport(key) if text != OWN => {
                     let before = if transport.contains(':') { ',' } else { ':' };
                     transport = format!("{transport}{before}{key}={text}");
                 }
