@@ -61,8 +61,8 @@ impl Measure {
         self.of(&pairs)
     }
 
-    /// How bad it surely is: the lower end of a 95 % interval (jackknife, Student's t). By the value alone, the worst of
-    /// many settings would be one in which transfers scatter most.
+    /// How bad it surely is: the lower end of a 95 % interval (jackknife, Student's t). By the value alone, the worst
+    /// of many settings would be one in which transfers scatter most.
     pub fn surely(self, schemes: &[Measured], payload: f64) -> Option<f64> {
         let pairs = self.pairs(schemes, payload)?;
         let value = self.of(&pairs)?;
