@@ -22,7 +22,7 @@ use crate::failure::{FAILED, Failure};
 use crate::output::{self, Bars};
 
 /// Settings that are tried for each measure, unless told otherwise.
-const POINTS: u32 = 100;
+const POINTS: u32 = 150;
 /// Most of them.
 const MOST_POINTS: i64 = 100_000;
 
