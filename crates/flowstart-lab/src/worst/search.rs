@@ -2,9 +2,10 @@
 //!
 //! Half of the settings are spread evenly over the space (a Latin hypercube). From them a tree-structured Parzen
 //! estimator (Bergstra et al., Algorithms for Hyper-Parameter Optimization, 2011) learns, for each measure, where to
-//! look next. The largest of many noisy values is too large by chance. So what counts is the lower end of an interval,
-//! the few worst settings are run again with other seeds, and what is told of the smallest setting comes from a third
-//! set of seeds, which chose nothing.
+//! look next. It also learns from the settings in which one dimension alone is far from plain. The largest of many
+//! noisy values is too large by chance. So what counts is the lower end of an interval, the few worst settings are run
+//! again with other seeds, and what is told of the smallest setting comes from a third set of seeds, which chose
+//! nothing.
 
 use flowstart_core::rng::{mix, name_hash};
 use flowstart_statistics::{LEAST_EFFECT, RESAMPLES};
@@ -50,7 +51,7 @@ pub const WORSE: f64 = 0.05;
 /// How far a search goes.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// Settings that are tried for each measure.
+    /// Settings that are tried for each measure, besides those in which one dimension is far from plain.
     pub points: u32,
     /// Repetitions of the smallest setting.
     pub reps: u32,
@@ -233,6 +234,9 @@ pub fn search(
     let mut random = Pcg64::seed_from_u64(mix(seed ^ name_hash("worst")));
     let spread = evenly(space, even, &mut random);
     let outcomes = runner.run(&spread, REPS, seed)?;
+    let corners = space.corners();
+    progress.begins(runner.runs(corners.len(), REPS));
+    let at_corners = runner.run(&corners, REPS, seed)?;
     let mut refused = outcomes.iter().filter(|outcome| outcome.is_none()).count();
     let (mut candidates, mut unjudged) = (Vec::new(), 0);
     for measure in measures.iter().copied() {
@@ -249,6 +253,7 @@ pub fn search(
                 known.extend(excess.map(|excess| (point, excess)));
             }
         };
+        learn(&mut guide, corners.clone(), &at_corners);
         learn(&mut guide, spread.clone(), &outcomes);
         let mut left = points - even;
         while left > 0 {
@@ -287,7 +292,7 @@ pub fn search(
         worst.push((measure, found));
     }
     progress.ended();
-    Ok(Found { worst, even: even as u32, points: points as u32, refused: refused as u32, unjudged })
+    Ok(Found { worst, even: even as u32, points: (points + corners.len()) as u32, refused: refused as u32, unjudged })
 }
 
 impl Runner<'_> {

@@ -213,6 +213,35 @@ impl Space {
         self.0.iter().map(Dimension::plain).collect()
     }
 
+    /// The settings in which one dimension is as far from plain as it can be: each end of a range, and each word. What
+    /// is known is false where that is what makes a dimension matter.
+    pub(super) fn corners(&self) -> Vec<Point> {
+        let is_knowledge = |dimension: &Dimension| dimension.declared.place == Place::Knowledge;
+        let knowledge = self.0.iter().position(is_knowledge);
+        let false_word = knowledge.and_then(|place| match &self.0[place].values {
+            Values::Words(words) => words.iter().position(|word| word == FALSE).map(|word| word as f64),
+            Values::Range(..) => None,
+        });
+        let mut corners = Vec::new();
+        for (place, dimension) in self.0.iter().enumerate() {
+            let values = match &dimension.values {
+                Values::Range(least, most) => vec![*least, *most],
+                Values::Words(words) => (1..words.len()).map(|word| word as f64).collect(),
+            };
+            for value in values {
+                let mut corner = self.plain();
+                corner[place] = value;
+                if let (Place::Factor(_), Some(knowledge), Some(word)) =
+                    (dimension.declared.place, knowledge, false_word)
+                {
+                    corner[knowledge] = word;
+                }
+                corners.push(self.canonical(corner));
+            }
+        }
+        corners
+    }
+
     /// Whether a dimension changes anything in this setting.
     pub fn matters(&self, point: &Point, place: usize) -> bool {
         !matches!(self.0[place].declared.place, Place::Factor(_)) || self.knowledge(point) == FALSE
@@ -360,6 +389,8 @@ mod tests {
         assert_eq!((&scenario.aqm[0][..], &scenario.transport[0][..]), ("pie", "model-quic:ack.every=10"));
         point[at("knowledge")] = 2.0;
         assert!(space.scenario(&point, &question("blitzstart"), 3, 7).unknown);
+        let corners = space.corners();
+        assert!(corners.iter().any(|corner| space.link(corner).ends_with("buffer=1bdp,hint=3gbit")), "{corners:?}");
         // Words of a quantity are numbers, too.
         let worded = Space::new(
             &question("blitzstart"),
