@@ -17,8 +17,8 @@ use super::{Interval, count, finite, is_confidence_level};
 /// Probability that a quantile's density is estimated from, on both sides of it.
 const NEAR: f64 = 0.05;
 
-/// The boundary's parameter, times the planned number of values: the one with which it is tightest there (equation 10
-/// of the paper's appendix on tuning, for intervals of two sides).
+/// The boundary's parameter, times the planned number of values: nearly the one with which it is tightest there, by the
+/// first terms of the Lambert function of the exact one.
 fn tuning(level: f64) -> f64 {
     let alpha = 1.0 - level;
     let twice = -2.0 * alpha.ln();
