@@ -53,12 +53,13 @@ pub fn sentence(question: &Question, measure: Measure, worst: Option<&Worst>) ->
             interval(1.0, 2, "")
         ),
         Measure::Harm => format!(
-            "At its worst the others get {value:.2} bytes less{} beside {scheme} for each byte that it carries, {own:.2} \
-             in place of {other:.2} beside {baseline}",
+            "At its worst the others get {value:.2} bytes less{} beside {scheme} for each byte that it carries, \
+             {own:.2} in place of {other:.2} beside {baseline}",
             interval(1.0, 2, "")
         ),
         Measure::Waste => format!(
-            "At its worst {scheme} sends {:.0} % of its payload twice, {baseline} {:.0} %, which are {:.0} points more{}",
+            "At its worst {scheme} sends {:.0} % of its payload twice, {baseline} {:.0} %, which are {:.0} points \
+             more{}",
             own * 100.0,
             other * 100.0,
             value * 100.0,
@@ -71,8 +72,8 @@ pub fn sentence(question: &Question, measure: Measure, worst: Option<&Worst>) ->
 /// How sure the results are.
 pub fn certainty(question: &Question, found: &Found, reps: u32) -> Vec<String> {
     let mut notes = vec![format!(
-        "The worst of {} settings for each measure. Another --seed or more --points may find worse ones. Numbers and 95 \
-         % intervals are of the setting that is shown, from {reps} repetitions whose seeds chose nothing.",
+        "The worst of {} settings for each measure. Another --seed or more --points may find worse ones. Numbers and \
+         95 % intervals are of the setting that is shown, from {reps} repetitions whose seeds chose nothing.",
         found.points
     )];
     let shares: Vec<String> = found

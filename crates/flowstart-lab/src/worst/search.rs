@@ -229,56 +229,26 @@ pub fn search(
     let runner = Runner { space, question, pool: experiment::threads(jobs)?, progress };
     let points = points.max(FEWEST) as usize;
     let even = (points / 2).max(1);
-    let tried = even + measures.len() * (points - even);
-    progress.begins(runner.runs(tried, REPS));
     let mut random = Pcg64::seed_from_u64(mix(seed ^ name_hash("worst")));
-    let spread = evenly(space, even, &mut random);
-    let outcomes = runner.run(&spread, REPS, seed)?;
-    let corners = space.corners();
-    progress.begins(runner.runs(corners.len(), REPS));
-    let at_corners = runner.run(&corners, REPS, seed)?;
-    let mut refused = outcomes.iter().filter(|outcome| outcome.is_none()).count();
-    let (mut candidates, mut unjudged) = (Vec::new(), 0);
+    let (spread, corners) = (evenly(space, even, &mut random), space.corners());
+    let tried = even + corners.len() + measures.len() * (points - even);
+    progress.begins(runner.runs(tried, REPS));
+    let (outcomes, at_corners) = (runner.run(&spread, REPS, seed)?, runner.run(&corners, REPS, seed)?);
+    let corner_count = corners.len();
+    let shared = Lesson { points: [corners, spread].concat(), outcomes: [at_corners, outcomes.clone()].concat() };
+    let mut counts = Counts { refused: shared.refused(), unjudged: 0 };
+    // All measures before the first smallest setting: until then the number of runs is known.
+    let mut learned = Vec::new();
     for measure in measures.iter().copied() {
-        let mut known: Vec<(Point, f64)> = Vec::new();
-        // What is found by one measure does not depend on the others.
-        let mut random = Pcg64::seed_from_u64(mix(seed ^ name_hash(measure.name())));
-        let mut guide = Guide::new(space);
-        let mut learn = |guide: &mut Guide<'_>, points: Vec<Point>, outcomes: &[Option<Outcome>]| {
-            for (point, outcome) in points.into_iter().zip(outcomes) {
-                let excess = excess(measure, outcome.as_ref());
-                unjudged += u32::from(excess.is_none() && outcome.is_some());
-                // Where the others fail, or nothing can run, nothing is to be found.
-                guide.tell(&point, excess.unwrap_or(NOTHING));
-                known.extend(excess.map(|excess| (point, excess)));
-            }
-        };
-        learn(&mut guide, corners.clone(), &at_corners);
-        learn(&mut guide, spread.clone(), &outcomes);
-        let mut left = points - even;
-        while left > 0 {
-            let mut batch: Vec<Point> = (0..left.min(BATCH)).map(|_| guide.ask(&mut random)).collect();
-            for (point, blind) in batch.iter_mut().zip(evenly(space, BLIND, &mut random)) {
-                *point = blind;
-            }
-            let outcomes = runner.run(&batch, REPS, seed)?;
-            refused += outcomes.iter().filter(|outcome| outcome.is_none()).count();
-            left -= batch.len();
-            learn(&mut guide, batch, &outcomes);
-        }
-        known.sort_by(|a, b| b.1.total_cmp(&a.1));
-        known.dedup_by(|a, b| a.0 == b.0);
-        known.retain(|(_, excess)| *excess > 0.0);
-        candidates.push((measure, known.into_iter().map(|(point, _)| point).collect::<Vec<_>>()));
+        learned.push((measure, runner.candidates(measure, &shared, points - even, seed, &mut counts)?));
     }
     let mut worst = Vec::new();
-    for (measure, mut candidates) in candidates {
-        let is_worse = |outcome: &Option<Outcome>| {
-            let value = outcome.as_ref().and_then(|(schemes, payload)| measure.value(schemes, *payload));
-            value.is_some_and(|value| value > measure.neutral() + WORSE)
+    for (measure, mut candidates) in learned {
+        let is_worse = |(schemes, payload): &Outcome| {
+            measure.value(schemes, *payload).is_some_and(|value| value > measure.neutral() + WORSE)
         };
         let ran = outcomes.iter().flatten().count().max(1);
-        let worse = outcomes.iter().filter(|outcome| is_worse(outcome)).count() as f64 / ran as f64;
+        let worse = outcomes.iter().flatten().filter(|outcome| is_worse(outcome)).count() as f64 / ran as f64;
         let mut found = None;
         // Where transfers of all schemes fail now and then, the seeds of the search may have shown those of one only.
         for _ in 0..MOST_TRIED {
@@ -292,7 +262,71 @@ pub fn search(
         worst.push((measure, found));
     }
     progress.ended();
-    Ok(Found { worst, even: even as u32, points: (points + corners.len()) as u32, refused: refused as u32, unjudged })
+    let Counts { refused, unjudged } = counts;
+    Ok(Found { worst, even: even as u32, points: (points + corner_count) as u32, refused, unjudged })
+}
+
+/// Settings and what happened in them.
+struct Lesson {
+    points: Vec<Point>,
+    outcomes: Vec<Option<Outcome>>,
+}
+
+impl Lesson {
+    /// Settings that could not be run.
+    fn refused(&self) -> u32 {
+        self.outcomes.iter().filter(|outcome| outcome.is_none()).count() as u32
+    }
+}
+
+/// Settings that say nothing.
+struct Counts {
+    refused: u32,
+    unjudged: u32,
+}
+
+impl Runner<'_> {
+    /// The settings in which the scheme is bad, the worst first: those of the `shared` lesson, and `left` further ones.
+    fn candidates(
+        &self,
+        measure: Measure,
+        shared: &Lesson,
+        left: usize,
+        seed: u64,
+        counts: &mut Counts,
+    ) -> Result<Vec<Point>, ExperimentError> {
+        // What is found by one measure does not depend on the others.
+        let mut random = Pcg64::seed_from_u64(mix(seed ^ name_hash(measure.name())));
+        let mut guide = Guide::new(self.space);
+        let mut known: Vec<(Point, f64)> = Vec::new();
+        let mut learn = |guide: &mut Guide<'_>, lesson: &Lesson| {
+            for (point, outcome) in lesson.points.iter().zip(&lesson.outcomes) {
+                let excess = excess(measure, outcome.as_ref());
+                counts.unjudged += u32::from(excess.is_none() && outcome.is_some());
+                // Where the others fail, or nothing can run, nothing is to be found.
+                guide.tell(point, excess.unwrap_or(NOTHING));
+                known.extend(excess.map(|excess| (point.clone(), excess)));
+            }
+        };
+        learn(&mut guide, shared);
+        let (mut left, mut refused) = (left, 0);
+        while left > 0 {
+            let mut points: Vec<Point> = (0..left.min(BATCH)).map(|_| guide.ask(&mut random)).collect();
+            for (point, blind) in points.iter_mut().zip(evenly(self.space, BLIND, &mut random)) {
+                *point = blind;
+            }
+            left -= points.len();
+            let outcomes = self.run(&points, REPS, seed)?;
+            let lesson = Lesson { points, outcomes };
+            refused += lesson.refused();
+            learn(&mut guide, &lesson);
+        }
+        counts.refused += refused;
+        known.sort_by(|a, b| b.1.total_cmp(&a.1));
+        known.dedup_by(|a, b| a.0 == b.0);
+        known.retain(|(_, excess)| *excess > 0.0);
+        Ok(known.into_iter().map(|(point, _)| point).collect())
+    }
 }
 
 impl Runner<'_> {

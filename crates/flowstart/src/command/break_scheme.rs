@@ -47,7 +47,8 @@ pub(crate) struct Arguments {
     #[arg(long, num_args = 1.., value_name = "NAME=VALUES")]
     within: Vec<String>,
     /// Settings that are tried for each measure.
-    #[arg(long, value_name = "N", default_value_t = POINTS, value_parser = clap::value_parser!(u32).range(FEWEST as i64..=MOST_POINTS))]
+    #[arg(long, value_name = "N", default_value_t = POINTS)]
+    #[arg(value_parser = clap::value_parser!(u32).range(FEWEST as i64..=MOST_POINTS))]
     points: u32,
     /// Transport of all transfers.
     #[arg(long, value_name = "TRANSPORT", default_value = "model-quic")]
@@ -61,10 +62,12 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "KEYS")]
     link_options: Option<String>,
     /// Repetitions of the settings that are told.
-    #[arg(long, value_name = "N", default_value_t = default_reps(), value_parser = clap::value_parser!(u32).range(5..=10_000))]
+    #[arg(long, value_name = "N", default_value_t = default_reps())]
+    #[arg(value_parser = clap::value_parser!(u32).range(5..=10_000))]
     reps: u32,
     /// Master seed.
-    #[arg(long, value_name = "N", default_value_t = default_seed(), value_parser = clap::value_parser!(u64).range(..=MOST_SEED))]
+    #[arg(long, value_name = "N", default_value_t = default_seed())]
+    #[arg(value_parser = clap::value_parser!(u64).range(..=MOST_SEED))]
     seed: u64,
     /// Threads; 0: one per core.
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = jobs)]
@@ -103,8 +106,8 @@ fn long_help() -> String {
         .map(|one| format!("  {:<11} {}\n  {:<11} {}\n", one.name, one.meaning, "", one.values))
         .collect();
     format!(
-        "Examples:\n  flowstart break blitzstart\n  flowstart break jump-start --by regret --against slow-start suss \\\n    \
-         --within rate=5mbit..50mbit competitor=none --points 300\n\nDimensions and their values, the plain one \
+        "Examples:\n  flowstart break blitzstart\n  flowstart break jump-start --by regret --against slow-start suss \\\n\
+         \x20   --within rate=5mbit..50mbit competitor=none --points 300\n\nDimensions and their values, the plain one \
          first:\n{dimensions}\nThe worst setting is made as plain as it can be while it stays nearly as bad."
     )
 }

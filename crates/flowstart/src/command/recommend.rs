@@ -13,7 +13,7 @@ use flowstart_lab::fleet::recommendation::{Budget, OfScheme, Recommendation};
 use flowstart_lab::study::scenario::default_seed;
 use serde_json::json;
 
-use crate::command::run::jobs;
+use crate::command::run::{jobs, part};
 use crate::failure::{FAILED, Failure};
 use crate::output::{self, Bars};
 
@@ -78,9 +78,7 @@ pub(crate) struct Arguments {
 }
 
 fn share(text: &str) -> Result<f64, String> {
-    let percent = text.strip_suffix('%').and_then(|percent| percent.trim().parse::<f64>().ok());
-    let part = percent.map(|percent| percent / 100.0).or_else(|| text.parse().ok());
-    let in_range = part.filter(|part| (0.0..=10.0).contains(part));
+    let in_range = part(text).filter(|part| (0.0..=10.0).contains(part));
     in_range.ok_or_else(|| "allowed is 0% to 1000%, such as 2%".to_owned())
 }
 

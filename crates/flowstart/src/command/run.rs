@@ -117,11 +117,15 @@ pub(crate) fn jobs(text: &str) -> Result<usize, String> {
     number.ok_or_else(|| format!("allowed is 0 to {MOST_JOBS}"))
 }
 
+/// Reads a part of something, as 2% or 0.02.
+pub(super) fn part(text: &str) -> Option<f64> {
+    let percent = text.strip_suffix('%').and_then(|percent| percent.trim().parse::<f64>().ok());
+    percent.map(|percent| percent / 100.0).or_else(|| text.parse().ok())
+}
+
 /// Reads a precision.
 fn precision(text: &str) -> Result<f64, String> {
-    let percent = text.strip_suffix('%').and_then(|percent| percent.trim().parse::<f64>().ok());
-    let part = percent.map(|percent| percent / 100.0).or_else(|| text.parse().ok());
-    let in_range = part.filter(|part| *part > 0.0 && *part < 1.0);
+    let in_range = part(text).filter(|part| *part > 0.0 && *part < 1.0);
     in_range.ok_or_else(|| "allowed is more than 0 and less than 100%, such as 1%".to_owned())
 }
 

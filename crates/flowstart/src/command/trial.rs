@@ -9,6 +9,7 @@ use flowstart_serve::analyze::plan::{Guardrail, Plan, Question, SMALLEST_EFFECT,
 use flowstart_serve::printable;
 
 use crate::command::analyze::{self, Logs};
+use crate::command::run;
 use crate::failure::{FAILED, Failure};
 use crate::output;
 
@@ -71,9 +72,7 @@ fn scatter(text: &str) -> Result<f64, String> {
 
 /// A gain in percent, as a factor.
 fn effect(text: &str) -> Result<f64, String> {
-    let percent = text.strip_suffix('%').and_then(|percent| percent.trim().parse::<f64>().ok());
-    let gain = percent.map(|percent| percent / 100.0).or_else(|| text.parse().ok());
-    let gain = gain.map(|gain: f64| 1.0 + gain).filter(|gain| (SMALLEST_EFFECT..=11.0).contains(gain));
+    let gain = run::part(text).map(|gain| 1.0 + gain).filter(|gain| (SMALLEST_EFFECT..=11.0).contains(gain));
     gain.ok_or_else(|| "allowed is 1.5% to 1000%, such as 5%".to_owned())
 }
 
