@@ -16,6 +16,7 @@
 //! | events in, trace out | [`event`] |
 //! | inner variables of algorithms | [`variable`] |
 //! | registration of algorithms, and refused parameters | [`registry`] |
+//! | algorithms from outside | [`custom`] |
 //! | RTT estimation, delivery rate, pacing | [`rtt`], [`delivery_rate`], [`pacer`] |
 //! | specs as users write them, and bad input | [`spec`] |
 //! | units, time, seeded randomness | [`units`], [`time`], [`rng`] |
@@ -40,6 +41,7 @@ pub mod registry;
 pub mod aqm;
 pub mod avoidance;
 pub mod controller;
+pub mod custom;
 pub mod delivery_rate;
 pub mod doubt;
 pub mod ensemble;

@@ -76,27 +76,12 @@ macro_rules! cloned_in_boxes {
 /// parameters), a state type with `new(Config, Context)`, and `SUMMARY` and `REFERENCE` strings for listings. An
 /// attribute before an entry names the feature that it needs.
 macro_rules! algorithms {
-    // A family of one trait.
+    // A family of one trait. Its configurations include algorithms from outside this crate, of the type `$custom`.
     (
         $(#[$config_doc:meta])* config $config:ident;
         $(#[$state_doc:meta])* state $state:ident: $algorithm:ident;
         context $context:ty;
-        $( $(#[$gate:meta])? $variant:ident = $name:literal in $module:ident ),* $(,)?
-    ) => {
-        algorithms! {
-            @config $(#[$config_doc])* $config; $state; $context; $( $(#[$gate])? $variant = $name in $module ),*
-        }
-        algorithms! {
-            @state $(#[$state_doc])* $state: $algorithm; $( $(#[$gate])? $variant = $name in $module ),*
-        }
-    };
-    // A family whose algorithms have the four phases of startup: each module also offers `PHASES`. Its configurations
-    // include algorithms from outside this crate, of the type `$custom`.
-    (
-        $(#[$config_doc:meta])* config $config:ident;
-        $(#[$state_doc:meta])* state $state:ident: $algorithm:ident;
-        context $context:ty;
-        with phases and $custom:ident;
+        with $custom:ident;
         $( $(#[$gate:meta])? $variant:ident = $name:literal in $module:ident ),* $(,)?
     ) => {
         algorithms! {
@@ -105,6 +90,22 @@ macro_rules! algorithms {
         }
         algorithms! {
             @state $(#[$state_doc])* $state: $algorithm; $( $(#[$gate])? $variant = $name in $module ),*
+        }
+    };
+    // A family whose algorithms have the four phases of startup: each module also offers `PHASES`.
+    (
+        $(#[$config_doc:meta])* config $config:ident;
+        $(#[$state_doc:meta])* state $state:ident: $algorithm:ident;
+        context $context:ty;
+        with phases and $custom:ident;
+        $( $(#[$gate:meta])? $variant:ident = $name:literal in $module:ident ),* $(,)?
+    ) => {
+        algorithms! {
+            $(#[$config_doc])* config $config;
+            $(#[$state_doc])* state $state: $algorithm;
+            context $context;
+            with $custom;
+            $( $(#[$gate])? $variant = $name in $module ),*
         }
 
         impl $config {

@@ -423,6 +423,8 @@ mod tests {
         assert_eq!(senses("careful-resume"), [Known::Saved]);
         assert_eq!(senses("quick-start"), [Known::Approved]);
         assert_eq!(senses("ensemble-sharing"), [Known::Concurrent]);
+        let all = [Known::Saved, Known::Hint, Known::Requested, Known::Approved, Known::Oracle];
+        assert_eq!(senses("plumb"), all);
         let any = [Known::Saved, Known::Hint, Known::Requested, Known::Oracle];
         assert_eq!(senses("more-start"), any, "the interface only if it is named");
     }

@@ -3,6 +3,7 @@
 //! | Question | Function |
 //! |---|---|
 //! | What is typical? | [`mean`], [`median`] |
+//! | What is typical where values count differently? | [`weighted_quantile`] |
 //! | How far do runs scatter? | [`quantile`], [`sample_standard_deviation`], [`empirical_cdf`] |
 //! | How well is a mean known? | [`bca_mean`] |
 //! | Does one scheme beat another on the same seeds? | [`bca_mean_difference_paired`], [`bca_mean_ratio_paired`] |
@@ -12,6 +13,7 @@
 //! | Do they differ, at whatever look at a growing sample? | [`at_every_look`] |
 //! | How many values does a trial need? | [`values_needed`] |
 //! | Which of many results survive being many? | [`holm`] |
+//! | How well is a share known? | [`clopper_pearson`] |
 //! | Do two quantities rise together? | [`spearman`] |
 //! | How do results show a quantity? | [`Metric`] |
 //!
@@ -30,6 +32,7 @@ mod association;
 mod bootstrap;
 mod comparison;
 mod metric;
+mod proportion;
 mod sequential;
 mod simultaneous;
 mod summary;
@@ -38,12 +41,15 @@ pub use association::spearman;
 pub use bootstrap::{BootstrapEstimate, bca, bca_mean, bca_mean_difference_paired, bca_mean_ratio_paired};
 pub use comparison::{difference_interval, holm, upper_t_quantile, welch};
 pub use metric::{LEAST_EFFECT, LEVEL, Metric, RESAMPLES, RUNS_FOR_P99};
+pub use proportion::clopper_pearson;
 pub use sequential::{
     at_every_look, errors_at_every_look, errors_at_one_look, log_variance_of_mean, log_variance_of_quantile,
     values_needed,
 };
-pub use simultaneous::simultaneous_ratios;
-pub use summary::{empirical_cdf, mean, median, quantile, sample_standard_deviation};
+pub use simultaneous::{simultaneous_coverage, simultaneous_ratios};
+pub use summary::{
+    empirical_cdf, mean, median, quantile, sample_standard_deviation, weighted_quantile, weighted_quantile_of_sorted,
+};
 
 /// A closed interval of the real line; the functions of this crate return it with `low <= high`.
 #[derive(Debug, Clone, Copy, PartialEq)]

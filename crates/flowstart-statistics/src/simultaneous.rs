@@ -62,6 +62,29 @@ pub fn simultaneous_ratios(
     comparisons.iter().map(|comparison| comparison.as_ref()?.interval(critical)).collect()
 }
 
+/// Repetitions from which on a row holds, and the percentage of families of up to [`FAMILIES`] comparisons in which all
+/// intervals contain their ratios: the log-normal rows of the table of [`simultaneous_ratios`]. 0: it was not measured,
+/// and is smaller than in the smaller families.
+const COVERAGE: [(usize, [u32; 4]); 7] = [
+    (2, [95, 80, 26, 0]),
+    (3, [96, 91, 81, 55]),
+    (5, [95, 92, 85, 70]),
+    (10, [95, 93, 91, 84]),
+    (20, [95, 94, 93, 91]),
+    (30, [95, 94, 93, 92]),
+    (100, [95, 94, 94, 92]),
+];
+const FAMILIES: [usize; 4] = [1, 5, 50, 500];
+
+/// How often all 95 % intervals of [`simultaneous_ratios`] contain their ratios, in percent, as was measured for the
+/// next larger family and the next smaller number of repetitions. Of more than 500 comparisons it is that of 500, which
+/// is too much. 0: next to never.
+#[must_use]
+pub fn simultaneous_coverage(comparisons: usize, repetitions: usize) -> u32 {
+    let family = FAMILIES.iter().position(|most| comparisons <= *most).unwrap_or(FAMILIES.len() - 1);
+    COVERAGE.iter().rev().find(|(least, _)| repetitions >= *least).map_or(0, |(_, measured)| measured[family])
+}
+
 /// A comparison that can be made.
 struct Comparison {
     /// The repetition, before and after, relative to the means.

@@ -59,6 +59,43 @@ pub(super) fn quantile_of_sorted(sorted: &[f64], probability: f64) -> Option<f64
     finite(interpolated.min(high))
 }
 
+/// The smallest value that, with all smaller ones, has the part `probability` of the weight. `values` have their
+/// weights beside them.
+///
+/// `None` if there is no weight, if a value is not finite, if a weight is negative or not finite, or if `probability`
+/// is not in [0, 1].
+#[must_use]
+pub fn weighted_quantile(values: &[(f64, f64)], probability: f64) -> Option<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
+    weighted_quantile_of_sorted(sorted.into_iter(), probability)
+}
+
+/// [`weighted_quantile`] of values already in ascending order. The iterator runs twice.
+#[must_use]
+pub fn weighted_quantile_of_sorted(values: impl Iterator<Item = (f64, f64)> + Clone, probability: f64) -> Option<f64> {
+    let is_sound = |(value, weight): (f64, f64)| value.is_finite() && weight.is_finite() && weight >= 0.0;
+    if !(0.0..=1.0).contains(&probability) || !values.clone().all(is_sound) {
+        return None;
+    }
+    let all: f64 = values.clone().map(|(_, weight)| weight).sum();
+    if !(all.is_finite() && all > 0.0) {
+        return None;
+    }
+    // The sum of weights is as exact as its rounding.
+    let wanted = probability * all * (1.0 - 1e-12);
+    let mut sum = 0.0;
+    let mut last = None;
+    for (value, weight) in values.filter(|(_, weight)| *weight > 0.0) {
+        sum += weight;
+        last = Some(value);
+        if sum >= wanted {
+            break;
+        }
+    }
+    last
+}
+
 /// The standard deviation of the population, estimated from a sample: the root of the sum of squared deviations over
 /// n - 1.
 ///
@@ -102,6 +139,31 @@ fn sorted(values: &[f64]) -> Option<Vec<f64>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_weighted_quantile_is_a_value_that_reaches_its_part_of_the_weight() {
+        // Weights 1, 3 and 6 of 10 in ascending order of values: they end at 0.1, 0.4 and 1.
+        let values = [(3.0, 6.0), (1.0, 1.0), (2.0, 3.0)];
+        for (probability, expected) in [(0.0, 1.0), (0.1, 1.0), (0.11, 2.0), (0.4, 2.0), (0.5, 3.0), (1.0, 3.0)] {
+            assert_eq!(weighted_quantile(&values, probability), Some(expected), "{probability}");
+        }
+        // What has no weight is no value, and ten tenths are one.
+        let tenths: Vec<(f64, f64)> = (0..10).map(|place| (f64::from(place), 0.1)).collect();
+        assert_eq!(weighted_quantile(&tenths, 1.0), Some(9.0));
+        assert_eq!(weighted_quantile(&[(1.0, 0.0), (2.0, 1.0), (3.0, 0.0)], 0.0), Some(2.0));
+        assert_eq!(weighted_quantile(&[(1.0, 0.0), (2.0, 1.0), (3.0, 0.0)], 1.0), Some(2.0));
+        for (values, probability) in [
+            (&[][..], 0.5),
+            (&[(1.0, 0.0)], 0.5),
+            (&[(f64::NAN, 1.0)], 0.5),
+            (&[(1.0, -1.0), (2.0, 3.0)], 0.5),
+            (&[(1.0, f64::INFINITY)], 0.5),
+            (&[(1.0, 1.0)], 1.5),
+            (&[(1.0, 1.0)], f64::NAN),
+        ] {
+            assert_eq!(weighted_quantile(values, probability), None, "{values:?} {probability}");
+        }
+    }
 
     #[test]
     fn mean_of_a_few_values() {

@@ -17,6 +17,7 @@
 //! | `sfq-codel` | [`sfq_codel`] |
 //! | `dualpi2` | [`dualpi2`] |
 //! | `cake` | [`cake`] |
+//! | one from outside this crate | [`CustomQueue`] |
 //!
 //! A discipline is a queue and a law. The law decides what happens to a packet. It gets the time and the delay or
 //! length of the queue, and knows nothing else of the queue. So one law can serve a single queue or each of many, and
@@ -32,6 +33,7 @@
 use alloc::vec::Vec;
 use core::fmt;
 
+pub use self::custom::CustomQueue;
 use crate::rng::Substream;
 use crate::time::{Duration, Timestamp};
 use crate::units::{Bytes, Rate};
@@ -41,6 +43,7 @@ pub mod avq;
 pub mod cake;
 pub mod cobalt;
 pub mod codel;
+mod custom;
 pub mod decision;
 pub mod departure_rate;
 pub mod dualpi2;
@@ -177,7 +180,13 @@ pub struct QueueStats {
 }
 
 /// A queue discipline. The host calls `enqueue` on arrival and `dequeue` when the link can send the next packet.
-pub trait QueueDiscipline: fmt::Debug + Send + CloneDiscipline {
+///
+/// `Debug` shows all of its state.
+pub trait QueueDiscipline: fmt::Debug + Send + Sync + CloneDiscipline {
+    /// A discipline from outside the registry learns its link, before anything else. Those of the registry know it from
+    /// their construction.
+    fn set_link(&mut self, _link: OutgoingLink) {}
+
     /// A packet arrives. Dropped packets, this one or others, go to `context.dropped`.
     fn enqueue(&mut self, packet: QueuedPacket, context: &mut QueueContext<'_>);
 
@@ -228,6 +237,7 @@ algorithms! {
     /// A queue discipline and its state.
     state QueueState: QueueDiscipline;
     context OutgoingLink;
+    with CustomQueue;
     TailDrop = "taildrop" in taildrop,
     Red = "red" in red,
     AdaptiveRed = "adaptive-red" in adaptive_red,

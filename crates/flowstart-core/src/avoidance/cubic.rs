@@ -376,7 +376,15 @@ impl Cubic {
 
 impl LossBased for Cubic {
     fn on_segment_size(&mut self, SegmentSize(segment): SegmentSize) {
-        self.segment = segment.get() as f64;
+        let segment = segment.get() as f64;
+        // Windows of the past are bytes that the path carried; in larger segments they are fewer.
+        let scale = self.segment / segment;
+        self.w_max = self.w_max.map(|w_max| w_max * scale);
+        for past in [&mut self.cwnd_prior, &mut self.origin, &mut self.w_est] {
+            *past *= scale;
+        }
+        self.counted = None;
+        self.segment = segment;
     }
 
     fn on_enter(&mut self, _now: Timestamp, _window: Window) {
@@ -502,6 +510,15 @@ mod tests {
         assert!((cubic.w_cubic(0.0) - 1612.8).abs() < 1e-9);
         assert!((cubic.w_cubic(12.0) - 2304.0).abs() < 1e-9);
         assert!((cubic.w_cubic(15.0) - 2314.8).abs() < 1e-9);
+    }
+
+    #[test]
+    fn the_plateau_has_as_many_bytes_in_segments_of_another_size() {
+        let mut cubic = Cubic::new(Config::default(), SegmentSize(Bytes::new(SEGMENT)));
+        cubic.on_congestion(seconds(0.0), window(2304.0).cwnd, window(2304.0));
+        cubic.on_segment_size(SegmentSize(Bytes::new(1452)));
+        cubic.start_epoch(seconds(0.0), 1612.8 * 1200.0 / 1452.0);
+        assert!((cubic.w_cubic(cubic.k) * 1452.0 - 2304.0 * 1200.0).abs() < 1.0, "{}", cubic.origin);
     }
 
     #[test]

@@ -3,9 +3,9 @@
 //! It is cloned for every flow that uses it, and each clone learns its host first ([`Startup::set_context`]).
 
 use alloc::boxed::Box;
-use alloc::format;
 
 use super::{Startup, StartupConfig, StartupContext, Step};
+use crate::custom::Custom;
 use crate::event::{Ack, DecisionLog, Position};
 use crate::launch::Continuation;
 use crate::path::PathKnowledge;
@@ -16,11 +16,7 @@ use crate::units::Bytes;
 use crate::window::Window;
 
 /// A startup scheme of the caller's, in its state before the first launch.
-#[derive(Clone, Debug)]
-pub struct CustomStartup {
-    name: &'static str,
-    prototype: Box<dyn Startup>,
-}
+pub type CustomStartup = Custom<dyn Startup>;
 
 impl CustomStartup {
     pub(super) const SUMMARY: &'static str = "a scheme from outside this program";
@@ -35,27 +31,15 @@ impl CustomStartup {
     /// A name that another scheme has, or that cannot be written in a spec: allowed are lower-case letters, digits and
     /// hyphens. A window of zero in the trial.
     pub fn new(name: &'static str, prototype: Box<dyn Startup>) -> Result<Self, ConfigError> {
-        let writable = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-        if name.is_empty() || !name.chars().all(writable) {
-            return Err(ConfigError::new("name", format!("`{name}`"), "lower-case letters, digits and hyphens"));
+        let scheme = Self::named(name, StartupConfig::NAMES, prototype)?;
+        match without_window(scheme.fresh()) {
+            Some(field) => Err(ConfigError::new(field, "a window of 0 bytes", "a window of 1 byte or more")),
+            None => Ok(scheme),
         }
-        if StartupConfig::NAMES.contains(&name) {
-            let allowed = format!("a name other than {}", StartupConfig::NAMES.join(", "));
-            return Err(ConfigError::new("name", format!("`{name}`"), allowed));
-        }
-        if let Some(field) = without_window(prototype.clone()) {
-            return Err(ConfigError::new(field, "a window of 0 bytes", "a window of 1 byte or more"));
-        }
-        Ok(Self { name, prototype })
-    }
-
-    /// The name.
-    pub fn name(&self) -> &'static str {
-        self.name
     }
 
     pub(super) fn build(&self, context: StartupContext) -> Box<dyn Startup> {
-        let mut scheme = self.prototype.clone();
+        let mut scheme = self.fresh();
         scheme.set_context(context);
         scheme
     }
@@ -80,25 +64,6 @@ fn without_window(mut trial: Box<dyn Startup>) -> Option<&'static str> {
     let window = Window { cwnd: launch.cwnd, ssthresh: Bytes::MAX };
     let (Step::Continue { cwnd } | Step::Exit(Continuation { cwnd, .. })) = trial.on_ack(&ack, window, true, &rtt);
     (cwnd == Bytes::ZERO).then_some("on_ack")
-}
-
-/// Two are the same if their names are and their prototypes show the same state.
-impl PartialEq for CustomStartup {
-    fn eq(&self, other: &Self) -> bool {
-        self.name == other.name && format!("{:?}", self.prototype) == format!("{:?}", other.prototype)
-    }
-}
-
-/// The name and the state of the prototype, to show. It cannot be read again.
-#[cfg(feature = "serde")]
-impl serde::Serialize for CustomStartup {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        use serde::ser::SerializeStruct;
-        let mut fields = serializer.serialize_struct("CustomStartup", 2)?;
-        fields.serialize_field("name", self.name)?;
-        fields.serialize_field("state", &format!("{:?}", self.prototype))?;
-        fields.end()
-    }
 }
 
 #[cfg(test)]

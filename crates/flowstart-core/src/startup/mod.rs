@@ -23,6 +23,7 @@
 //! | `swift-start` | [`swift_start`] |
 //! | `quick-start` | [`quick_start`] |
 //! | `ensemble-sharing` | [`ensemble_sharing`] |
+//! | `plumb` | [`plumb`] |
 //! | one from outside this crate | [`CustomStartup`] |
 
 use core::fmt;
@@ -53,6 +54,7 @@ pub mod jump_start;
 mod launched_window;
 pub mod limited_slow_start;
 pub mod more_start;
+pub mod plumb;
 pub mod quick_start;
 pub mod rapid_start;
 pub mod search;
@@ -274,6 +276,7 @@ algorithms! {
     SwiftStart = "swift-start" in swift_start,
     QuickStart = "quick-start" in quick_start,
     EnsembleSharing = "ensemble-sharing" in ensemble_sharing,
+    Plumb = "plumb" in plumb,
 }
 
 impl StartupConfig {
