@@ -120,8 +120,10 @@ impl Random {
         let delay_steps = self.chance(0.3).then(|| DelaySteps { amplitude, every: self.millis(1.0, 5000.0) });
         let probability = self.scaled(0.001, 0.3);
         let reordering = self.chance(0.3).then(|| Reordering { probability, delay: self.millis(0.01, 50.0) });
+        let aggregation = self.chance(0.2).then(|| self.millis(0.01, 30.0));
         let delay = self.millis(0.001, 200.0);
         LinkConfig {
+            aggregation,
             capacity,
             limit,
             policer,

@@ -46,6 +46,8 @@ pub struct LinkConfig {
     pub delay_steps: Option<DelaySteps>,
     /// Reordering.
     pub reordering: Option<Reordering>,
+    /// Packets arrive together, once in this time.
+    pub aggregation: Option<Duration>,
 }
 
 impl LinkConfig {
@@ -61,6 +63,7 @@ impl LinkConfig {
             jitter: None,
             delay_steps: None,
             reordering: None,
+            aggregation: None,
         }
     }
 
@@ -85,6 +88,7 @@ impl LinkConfig {
             && self.jitter.is_none()
             && self.delay_steps.is_none()
             && self.reordering.is_none()
+            && self.aggregation.is_none()
     }
 }
 

@@ -63,6 +63,8 @@ pub(super) struct Channel {
     /// The largest extra delay, and when it changes.
     delay_steps: Option<(Duration, Steps)>,
     reordering: Option<Reordering>,
+    /// The time from one arrival of packets together to the next, and the place of the first.
+    aggregation: Option<(u64, u64)>,
     /// Seed of jitter and reordering.
     seed: u64,
 }
@@ -71,13 +73,17 @@ impl Channel {
     /// The channel of link number `index` in the run with this seed.
     pub(super) fn new(config: &LinkConfig, seed: u64, index: u64) -> Self {
         let steps = |steps: DelaySteps| (steps.amplitude, Steps::new(seed, steps.every));
+        let mixed = mix(seed.wrapping_add(index));
+        let period = config.aggregation.map(Duration::as_nanos).filter(|period| *period > 0);
+        let first = |period: u64| (noise(mixed, const { name_hash("aggregation") }, 0) * period as f64) as u64;
         Self {
             last_arrival: Timestamp::ZERO,
             loss: config.loss.map(|model| LossProcess::new(model, seed, index)),
             jitter: config.jitter,
             delay_steps: config.delay_steps.map(steps),
             reordering: config.reordering,
-            seed: mix(seed.wrapping_add(index)),
+            aggregation: period.map(|period| (period, first(period))),
+            seed: mixed,
         }
     }
 
@@ -101,6 +107,10 @@ impl Channel {
             && noise(self.seed, const { name_hash("reordering") }, now.as_nanos()) < reordering.probability
         {
             arrival += reordering.delay;
+        }
+        if let Some((period, first)) = self.aggregation {
+            let within = (arrival.as_nanos() + (period - first)) % period;
+            arrival += Duration::from_nanos((period - within) % period);
         }
         arrival
     }
@@ -164,10 +174,30 @@ impl LossProcess {
 
 #[cfg(test)]
 mod tests {
+    use flowstart_core::units::Rate;
+
     use super::*;
 
     fn at(nanos: u64) -> Timestamp {
         Timestamp::from_nanos(nanos)
+    }
+
+    #[test]
+    fn what_is_aggregated_arrives_together_and_no_later_than_the_period() {
+        let (period, delay) = (Duration::from_millis(5), Duration::from_millis(20));
+        let config = LinkConfig { aggregation: Some(period), ..LinkConfig::new(Rate::from_mbit(10), delay) };
+        for seed in 0..5 {
+            let mut channel = Channel::new(&config, seed, 0);
+            // A packet each millisecond: five of them arrive at a time.
+            let arrivals: Vec<Timestamp> =
+                (0..100).map(|sent| channel.arrival(at(sent * 1_000_000 + 1), delay)).collect();
+            for (sent, arrival) in arrivals.iter().enumerate() {
+                let waited = arrival.since(at(sent as u64 * 1_000_000 + 1) + delay);
+                assert!(waited < period, "{waited}");
+            }
+            let groups: Vec<usize> = arrivals.chunk_by(|a, b| a == b).map(<[Timestamp]>::len).collect();
+            assert!(groups[1..groups.len() - 1].iter().all(|count| *count == 5), "{groups:?}");
+        }
     }
 
     #[test]

@@ -78,6 +78,29 @@ pub enum Pattern {
     Unresponsive(Unresponsive),
 }
 
+impl Pattern {
+    /// Packets per second, in the mean, that leave whatever the network does with them; 0 with congestion control.
+    pub fn unresponsive_packets_per_s(&self) -> f64 {
+        let of = |rate: Rate, packet: u32| rate.bits_per_sec() as f64 / 8.0 / f64::from(packet.max(1));
+        match self {
+            Self::ConstantRate { rate, packet } => of(*rate, *packet),
+            Self::Media(media) => 1.0 / media.interval.as_secs().max(1e-9),
+            // A frame has a packet that is not full.
+            Self::Call(call) => of(call.rate, FULL) + f64::from(call.fps),
+            Self::Unresponsive(source) => of(source.rate, source.packet),
+            Self::Transfer(_)
+            | Self::Bulk
+            | Self::OnOff { .. }
+            | Self::Chunks { .. }
+            | Self::Page { .. }
+            | Self::Requests { .. }
+            | Self::Video(_) => 0.0,
+        }
+    }
+}
+
+/// Payload of a full packet of media, about.
+const FULL: u32 = 1200;
 /// Granularity in which an on-off source writes.
 const WRITE_INTERVAL: Duration = Duration::from_millis(1);
 
