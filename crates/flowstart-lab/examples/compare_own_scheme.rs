@@ -13,7 +13,7 @@ use flowstart_core::time::Timestamp;
 use flowstart_core::units::Bytes;
 use flowstart_core::window::Window;
 use flowstart_lab::perform::{Folder, Provenance, perform};
-use flowstart_lab::study::{Study, scenario::Scenario};
+use flowstart_lab::study::{Study, own::Own, scenario::Scenario};
 
 /// Starts with half of what the client hints, and leaves startup with the first acknowledgement.
 #[derive(Clone, Debug)]
@@ -34,7 +34,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let question = "link = ['dsl-fast', 'lte']\nsize = ['2MB']\ncompetitor = ['cubic']\nreps = 10\n\
                     scheme = ['slow-start', 'blitzstart', 'half-of-the-hint']";
     let own = CustomStartup::new("half-of-the-hint", Box::new(HalfOfTheHint))?;
-    let study = Study::with_schemes(Scenario::from_text(question)?, Path::new("."), &[own])?;
+    let study =
+        Study::with_own(Scenario::from_text(question)?, Path::new("."), &Own { schemes: vec![own], ..Own::default() })?;
     let folder = std::env::args().nth(1).unwrap_or_else(|| "results/own-scheme".to_owned());
     let provenance = Provenance::of_this_process("compare_own_scheme", env!("CARGO_PKG_VERSION"));
     let mut results = Folder::new(folder.clone().into(), false, provenance, &|_, _, _| None);

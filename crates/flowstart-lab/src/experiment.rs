@@ -1,9 +1,12 @@
 //! An experiment: all its repetitions, on all cores.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::error::Error;
+use std::io;
 use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
+use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 
 use crate::results::flows::Row;
 use crate::results::folder::ExperimentError;
@@ -23,17 +26,23 @@ pub fn execute(
     known: &[Row],
     done: impl Fn(&[Row]) + Sync,
 ) -> Result<Vec<Row>, ExperimentError> {
-    Ok(execute_watched(plan, None, jobs, known, &Wanted::default(), done)?.0)
+    Ok(execute_watched(plan, None, jobs, known, &Wanted::default(), || true, done)?.0)
 }
 
 /// Like [`execute`], but runs transfers between sockets in the `testbed`, and also watches the simulated runs: keeps
-/// the wanted observations of runs whose rows are not known yet.
+/// the wanted observations of runs whose rows are not known yet. No piece begins once `goes_on` says no; then the
+/// experiment has no results.
+///
+/// # Errors
+///
+/// No thread could be started, the testbed's error, or [`ExperimentError::Stopped`].
 pub fn execute_watched(
     plan: &Plan,
     testbed: Option<&dyn Testbed>,
     jobs: usize,
     known: &[Row],
     wanted: &Wanted,
+    goes_on: impl Fn() -> bool + Sync,
     done: impl Fn(&[Row]) + Sync,
 ) -> Result<(Vec<Row>, Kept), ExperimentError> {
     // A repetition of a setting is complete when all its cells are known.
@@ -45,23 +54,25 @@ pub fn execute_watched(
     let work = pieces(plan).into_iter().filter(|piece| !is_known(&piece.setting, piece.rep));
     let (work, between_sockets): (Vec<Piece>, Vec<Piece>) =
         work.partition(|piece| plan.worlds[piece.setting.world] == World::Simulator);
-    // More threads than runs would have nothing to do.
-    let pool = threads(jobs.min(work.len().max(1)))?;
     let kept = Mutex::new(Kept::default());
-    let fresh: Vec<Vec<Row>> = pool.install(|| {
+    // More threads than runs would have nothing to do.
+    let fresh: Option<Vec<Vec<Row>>> = on_threads(jobs.min(work.len().max(1)), || {
         // Settings differ much in cost: no thread keeps several while another one is idle.
         work.par_iter()
             .with_max_len(1)
             .map(|piece| {
-                let rows = rows_of(plan, *piece, wanted, &kept);
+                let rows = goes_on().then(|| rows_of(plan, *piece, wanted, &kept))?;
                 done(&rows);
-                rows
+                Some(rows)
             })
             .collect()
-    });
-    let mut fresh: Vec<Row> = fresh.into_iter().flatten().collect();
+    })?;
+    let mut fresh: Vec<Row> = fresh.ok_or(ExperimentError::Stopped)?.into_iter().flatten().collect();
     // One after the other: they take the time that they take, and none may disturb another one.
     for piece in between_sockets {
+        if !goes_on() {
+            return Err(ExperimentError::Stopped);
+        }
         let rows = rows_of_sockets(plan, testbed, piece)?;
         done(&rows);
         fresh.extend(rows);
@@ -97,13 +108,22 @@ pub fn piece(plan: &Plan, piece: Piece) -> Vec<Row> {
 ///
 /// # Errors
 ///
-/// When a piece is missing or came twice, or a row is of no piece.
+/// When a piece is missing or came twice, or a row is of no piece, of another seed, or behind one that is missing.
 pub fn join(plan: &Plan, rows: impl IntoIterator<Item = Row>) -> Result<Vec<Row>, ExperimentError> {
     let mut places = BTreeSet::new();
     let given: Vec<Row> = rows.into_iter().collect();
     if let Some(twice) = given.iter().find(|row| !places.insert((row.cell.as_str(), row.rep, row.flow))) {
         let Row { cell, rep, flow, .. } = twice;
         return Err(ExperimentError::Pieces(format!("flow {flow} of repetition {rep} of {cell} is there twice")));
+    }
+    // A repetition's seed is in its rows; the flows of a repetition are numbered from 0 without a gap.
+    let of_seed = |row: &&Row| u32::try_from(row.rep).is_ok_and(|rep| plan.run_seed(rep) == row.seed);
+    if let Some(Row { cell, rep, .. }) = given.iter().find(|row| !of_seed(row)) {
+        return Err(ExperimentError::Pieces(format!("repetition {rep} of {cell} is of another seed")));
+    }
+    let is_behind_a_gap = |row: &&Row| row.flow > 0 && !places.contains(&(&*row.cell, row.rep, row.flow - 1));
+    if let Some(Row { cell, rep, flow, .. }) = given.iter().find(is_behind_a_gap) {
+        return Err(ExperimentError::Pieces(format!("flow {} of repetition {rep} of {cell} is missing", flow - 1)));
     }
     let (found, expected) = (given.len(), plan.cells());
     let has = |cell: &str, rep: u32| {
@@ -137,15 +157,38 @@ fn in_order(plan: &Plan, rows: impl IntoIterator<Item = Row>) -> Vec<Row> {
 pub const MOST_JOBS: usize = 1024;
 
 /// A pool of `jobs` threads (0: one per core).
-pub fn threads(jobs: usize) -> Result<rayon::ThreadPool, ExperimentError> {
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs).build();
-    pool.map_err(|error| ExperimentError::Threads(error.to_string()))
+pub fn threads(jobs: usize) -> Result<ThreadPool, ExperimentError> {
+    pool(jobs).map_err(|error| ExperimentError::Threads(error.to_string()))
+}
+
+/// Does work whose parts run on `jobs` threads (0: one per core); where there are no threads, as in a browser, all of
+/// it on this one.
+///
+/// # Errors
+///
+/// No thread could be started.
+pub(crate) fn on_threads<T: Send>(jobs: usize, work: impl FnOnce() -> T + Send) -> Result<T, ExperimentError> {
+    match pool(jobs) {
+        Ok(pool) => Ok(pool.install(work)),
+        Err(error) if is_without_threads(&error) => Ok(work()),
+        Err(error) => Err(ExperimentError::Threads(error.to_string())),
+    }
+}
+
+fn pool(jobs: usize) -> Result<ThreadPool, ThreadPoolBuildError> {
+    ThreadPoolBuilder::new().num_threads(jobs).build()
+}
+
+/// Whether this machine has no threads at all.
+fn is_without_threads(error: &ThreadPoolBuildError) -> bool {
+    let cause = error.source().and_then(|cause| cause.downcast_ref::<io::Error>());
+    cause.is_some_and(|cause| cause.kind() == io::ErrorKind::Unsupported)
 }
 
 fn rows_of(plan: &Plan, Piece { setting, rep }: Piece, wanted: &Wanted, kept: &Mutex<Kept>) -> Vec<Row> {
     observe::repetition(plan, setting, rep, wanted)
         .into_iter()
-        .flat_map(|CellRun { cell, outcomes, seen }| {
+        .flat_map(|CellRun { cell, outcomes, seen, .. }| {
             if wanted.of(&cell, rep).is_anything() {
                 kept.lock().unwrap_or_else(PoisonError::into_inner).add(cell.index, rep, seen);
             }
@@ -195,7 +238,13 @@ mod tests {
         let error = |rows: Vec<Row>| join(&plan, rows).unwrap_err().to_string();
         assert!(error(rows[4..].to_vec()).ends_with("is missing"), "{}", error(rows[4..].to_vec()));
         assert!(error([&rows[..], &rows[..1]].concat()).ends_with("is there twice"));
-        let other = Row { rep: 2, ..rows[0].clone() };
+        let other = Row { rep: 2, seed: plan.run_seed(2), ..rows[0].clone() };
         assert!(error([&rows[..], &[other]].concat()).ends_with("1 rows are of another experiment"));
+        let seeds: Vec<Row> = rows.iter().map(|row| Row { seed: row.seed + 1, ..row.clone() }).collect();
+        assert!(error(seeds).ends_with("is of another seed"));
+        let first = rows.iter().position(|row| row.flow == 0).unwrap();
+        let gap: Vec<Row> =
+            rows.iter().enumerate().filter(|(at, _)| *at != first).map(|(_, row)| row.clone()).collect();
+        assert!(error(gap.clone()).contains("flow 0 of repetition"), "{}", error(gap));
     }
 }

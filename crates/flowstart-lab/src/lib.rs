@@ -11,6 +11,7 @@
 //! | observations of a run, causes of its delay, and files for other tools | [`trace`] |
 //! | rows, summaries, the journal and the folder of an experiment | [`results`] |
 //! | all repetitions, on all cores | [`experiment`] |
+//! | what users may name, with its parameters | [`catalogue`] |
 //! | the contents of a report | [`report`] |
 //! | from the first run to the folder of results | [`perform`] |
 //! | which start a fleet should use | [`fleet`] |
@@ -20,6 +21,7 @@
 #[doc = include_str!("../README.md")]
 struct Readme;
 
+pub mod catalogue;
 pub mod ends;
 pub mod experiment;
 pub mod fleet;

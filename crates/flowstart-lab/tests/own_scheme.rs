@@ -15,6 +15,7 @@ use flowstart_core::window::Window;
 use flowstart_lab::perform::{Folder, Performed, Provenance, page, perform};
 use flowstart_lab::results::stored::Stored;
 use flowstart_lab::study::Study;
+use flowstart_lab::study::own::Own;
 use flowstart_lab::study::scenario::Scenario;
 
 /// Slow start up to a number of segments.
@@ -94,15 +95,20 @@ fn scenario(size: &str, schemes: &str, transport: &str) -> Scenario {
     Scenario::from_text(&text).unwrap()
 }
 
+fn own_scheme(segments: u64) -> Own {
+    let scheme = CustomStartup::new("up-to-30", UpTo::boxed(segments)).unwrap();
+    Own { schemes: vec![scheme], ..Own::default() }
+}
+
 fn performed(study: &Study) -> Performed {
     perform(study, &mut (), None, 1, &()).unwrap()
 }
 
 #[test]
 fn an_own_scheme_stands_beside_the_shipped_ones_in_all_results() {
-    let own = [CustomStartup::new("up-to-30", UpTo::boxed(30)).unwrap()];
+    let own = own_scheme(30);
     let schemes = "'slow-start', 'up-to-30', 'up-to-30:avoidance=cubic'";
-    let study = Study::with_schemes(scenario("300KB", schemes, "model-quic"), Path::new("."), &own).unwrap();
+    let study = Study::with_own(scenario("300KB", schemes, "model-quic"), Path::new("."), &own).unwrap();
     let folder = std::env::temp_dir().join(format!("flowstart-own-scheme-{}", std::process::id()));
     let provenance = Provenance { command: vec!["trial".into()], ..Provenance::default() };
     let mut results = Folder::new(folder.clone(), false, provenance, &|_, _, _| None);
@@ -118,32 +124,33 @@ fn an_own_scheme_stands_beside_the_shipped_ones_in_all_results() {
         assert!(std::fs::read_to_string(folder.join(file)).unwrap().contains("up-to-30"), "{file}");
     }
     let html = std::fs::read_to_string(folder.join("report.html")).unwrap();
-    assert!(html.contains("up-to-30 is a scheme from outside flowstart") && !html.contains("flowstart trace --cell"));
+    assert!(html.contains("up-to-30 is from outside flowstart") && !html.contains("flowstart trace --cell"));
     drop(results);
     // Only a program that has the scheme reads the folder again.
     let refused = Stored::read(&folder).unwrap_err();
-    assert!(refused.contains("the scheme up-to-30 is of the program that wrote it, `trial`"), "{refused}");
-    let stored = Stored::read_with_schemes(&folder, &own).unwrap();
+    assert!(refused.contains("up-to-30 is of the program that wrote it, `trial`"), "{refused}");
+    let stored = Stored::read_with(&folder, &own).unwrap();
     assert!(page(&stored, &|_, _, _| None, 1, &()).unwrap().contains("up-to-30"));
     std::fs::remove_dir_all(&folder).unwrap();
     // Every run begins with a clone of the prototype, so runs repeat.
     assert_eq!(performed(&study).rows, first.rows);
     // The state of the prototype is a part of the experiment.
-    let other = [CustomStartup::new("up-to-30", UpTo::boxed(31)).unwrap()];
-    let other = Study::with_schemes(study.scenario.clone(), Path::new("."), &other).unwrap();
+    let other = own_scheme(31);
+    let other = Study::with_own(study.scenario.clone(), Path::new("."), &other).unwrap();
     assert_ne!(other.plan, study.plan);
 }
 
 #[test]
 fn names_with_another_meaning_and_keys_are_refused() {
     let refused = |schemes: &str, names: &[&'static str]| {
-        let own: Vec<_> = names.iter().map(|name| CustomStartup::new(name, UpTo::boxed(30)).unwrap()).collect();
-        let study = Study::with_schemes(scenario("300KB", schemes, "model-quic"), Path::new("."), &own);
+        let own = names.iter().map(|name| CustomStartup::new(name, UpTo::boxed(30)).unwrap());
+        let own = Own { schemes: own.collect(), ..Own::default() };
+        let study = Study::with_own(scenario("300KB", schemes, "model-quic"), Path::new("."), &own);
         study.map(|_| ()).unwrap_err().to_string()
     };
     assert!(CustomStartup::new("slow-start", UpTo::boxed(30)).is_err());
     assert!(refused("'stack'", &["stack"]).contains("stack"));
-    assert!(refused("'mine'", &["mine", "mine"]).contains("names two schemes"));
+    assert!(refused("'mine'", &["mine", "mine"]).contains("names two of them"));
     assert!(refused("'mine:iw=3'", &["mine"]).contains("iw"));
     let unknown = refused("'others'", &["mine"]);
     assert!(unknown.contains("list schemes") && unknown.contains("mine"), "{unknown}");
@@ -153,13 +160,13 @@ fn names_with_another_meaning_and_keys_are_refused() {
 fn no_scheme_makes_a_run_hang_or_panic() {
     let endless = [Timestamp::NEVER, Timestamp::ZERO];
     let rates = [None, Some(Rate::ZERO), Some(Rate::from_bits_per_sec(u64::MAX))];
-    let mut own = Vec::new();
+    let mut own = Own::default();
     let mut names = Vec::new();
     for (place, cwnd) in [Bytes::ZERO, Bytes::MAX].into_iter().enumerate() {
         for (other, rate) in rates.into_iter().enumerate() {
             for (third, due) in endless.into_iter().enumerate() {
                 let name: &'static str = format!("absurd-{place}-{other}-{third}").leak();
-                own.push(CustomStartup::new(name, Box::new(Absurd { acks: 0, cwnd, rate, due })).unwrap());
+                own.schemes.push(CustomStartup::new(name, Box::new(Absurd { acks: 0, cwnd, rate, due })).unwrap());
                 names.push(format!("'{name}'"));
             }
         }
@@ -168,7 +175,7 @@ fn no_scheme_makes_a_run_hang_or_panic() {
         if cfg!(feature = "quic") { &["model-quic", "model-tcp", "quic"] } else { &["model-quic", "model-tcp"] };
     for transport in transports {
         let scenario = Scenario { reps: 1, ..scenario("60KB", &names.join(", "), transport) };
-        let study = match Study::with_schemes(scenario, Path::new("."), &own) {
+        let study = match Study::with_own(scenario, Path::new("."), &own) {
             Ok(study) => study,
             Err(error) => panic!("{transport}: {error}"),
         };

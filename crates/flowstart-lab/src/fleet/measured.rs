@@ -1,16 +1,16 @@
-//! What each scheme does to each kind of transfer of a fleet.
+//! What each choice does to each kind of transfer of a fleet.
 
 use std::path::Path;
 
-use flowstart_core::needs::Needs;
-use flowstart_core::startup::StartupConfig;
+use flowstart_core::spec::names;
 
+use super::choices::{Cells, Choices, Subject};
 use super::population::{Kind, Population, PopulationError};
 use crate::perform::{Again, Progress, perform};
 use crate::results::flows::Row;
 use crate::results::folder::ExperimentError;
 use crate::spec::InputError;
-use crate::spec::algorithm::scheme;
+use crate::spec::transport::BOTH;
 use crate::study::Study;
 use crate::study::plan::Plan;
 use crate::study::scenario::Scenario;
@@ -18,8 +18,8 @@ use crate::study::scenario::Scenario;
 /// The question about a fleet.
 #[derive(Clone, Debug)]
 pub struct Question {
-    /// The schemes, as `--scheme` takes them. The first is the baseline.
-    pub schemes: Vec<String>,
+    /// What is to be chosen.
+    pub choices: Choices,
     /// The transport, as `--transport` takes it.
     pub transport: String,
     /// The congestion avoidance, as `--avoidance` takes it; `None`: the schemes' own.
@@ -30,32 +30,22 @@ pub struct Question {
     pub seed: u64,
 }
 
-impl Question {
-    /// The shipped schemes that depend on nobody else: neither on routers nor on other connections.
-    pub fn every_scheme() -> Vec<String> {
-        let others = [Needs::APPROVAL, Needs::CONGESTION_HEADER, Needs::SHARED_WINDOW];
-        let is_alone = |name: &&&str| {
-            let read = scheme("scheme", name, &StartupConfig::SlowStart(Default::default()));
-            read.is_ok_and(|read| others.iter().all(|other| !read.value.needs().contains(*other)))
-        };
-        StartupConfig::NAMES.iter().filter(is_alone).map(|name| (*name).to_owned()).collect()
-    }
-}
-
-/// Transfers of one kind over paths that are known, or over ones that are not.
+/// Transfers of one kind over paths that are known, or over ones that are not, with one start.
 #[derive(Clone, Debug)]
 pub struct Part {
     /// The kind's place in the population.
     pub kind: usize,
     /// Whether their paths are known.
     pub is_known: bool,
+    /// The start with which they arrive; `None`: it is the choice.
+    pub start: Option<String>,
     /// Their share of all transfers.
     pub share: f64,
-    /// What each scheme does, in the order of the question.
-    pub schemes: Vec<Measured>,
+    /// What each choice does, in the order of the question.
+    pub choices: Vec<Measured>,
 }
 
-/// What one scheme does to transfers.
+/// What one choice does to transfers.
 #[derive(Clone, Debug, Default)]
 pub struct Measured {
     /// Completion times by repetition in milliseconds; `None`: it did not complete.
@@ -64,6 +54,10 @@ pub struct Measured {
     pub inflation: Vec<f64>,
     /// What others delivered less by repetition, in Mbit; none without others.
     pub harm_mbit: Vec<f64>,
+    /// 99th percentile of the time in the bottleneck's queue by repetition, in milliseconds.
+    pub queue_delay_ms: Vec<f64>,
+    /// Packets of the transfer that were dropped, by repetition.
+    pub dropped_packets: Vec<f64>,
 }
 
 /// A fleet that was measured.
@@ -71,8 +65,14 @@ pub struct Measured {
 pub struct Fleet {
     /// The transfers.
     pub population: Population,
-    /// The schemes; the first is the baseline.
-    pub schemes: Vec<String>,
+    /// What the choices are.
+    pub subject: Subject,
+    /// The choices; the first is the baseline.
+    pub choices: Vec<String>,
+    /// The transport of all transfers.
+    pub transport: String,
+    /// Their congestion avoidance, where a scheme does not name its own.
+    pub avoidance: String,
     /// Repetitions of each transfer.
     pub reps: u32,
     /// The seed.
@@ -130,13 +130,23 @@ impl Progress for OfAll<'_> {
 }
 
 impl Question {
-    /// The study of one kind of transfer; recordings are relative to `directory`.
-    fn study(&self, kind: &Kind, is_known: bool, directory: &Path) -> Result<Study, FleetError> {
+    /// The study of some choices for one kind of transfer; recordings are relative to `directory`.
+    fn study(&self, kind: &Kind, is_known: bool, cells: Cells, directory: &Path) -> Result<Study, FleetError> {
+        let Cells { link, buffer, aqms, schemes } = cells;
+        // Before a scheme is refused by one of the two.
+        let several = || {
+            let problem = "is more than one; allowed is one of them";
+            FleetError::Question(InputError::new("transport", &self.transport, problem))
+        };
+        if names::is_same(self.transport.trim(), BOTH) {
+            return Err(several());
+        }
+        let count = aqms.len() * schemes.len();
         let scenario = Scenario {
-            link: vec![kind.link.clone()],
-            aqm: vec![kind.aqm.clone()],
+            link: vec![link],
+            aqm: aqms,
             size: vec![kind.size.clone()],
-            scheme: self.schemes.clone(),
+            scheme: schemes,
             competitor: vec![kind.competitor.clone()],
             transport: vec![self.transport.clone()],
             avoidance: self.avoidance.iter().cloned().collect(),
@@ -148,14 +158,23 @@ impl Question {
             noise: true,
             ..Scenario::default()
         };
-        Study::new(scenario, directory).map_err(|error| match &*error.field {
-            "link" | "aqm" | "size" | "competitor" => FleetError::Population(PopulationError::of(kind, &error)),
+        let study = Study::new(scenario, directory).map_err(|error| match (&*error.field, buffer) {
+            ("link", Some(buffer)) if error.problem.starts_with("buffer: ") => {
+                let problem = error.problem.trim_start_matches("buffer: ");
+                FleetError::Question(InputError::new("buffer", &buffer, problem))
+            }
+            ("aqm", _) if self.choices.subject() == Subject::Queue => FleetError::Question(error),
+            ("link" | "aqm" | "size" | "competitor", _) => FleetError::Population(PopulationError::of(kind, &error)),
             _ => FleetError::Question(error),
-        })
+        })?;
+        if study.plan.cells().len() != count {
+            return Err(several());
+        }
+        Ok(study)
     }
 }
 
-/// Runs every scheme with every kind of transfer on `jobs` threads (0: one per core). Recordings of the population are
+/// Runs every choice with every kind of transfer on `jobs` threads (0: one per core). Recordings of the population are
 /// relative to `directory`.
 ///
 /// # Errors
@@ -168,25 +187,47 @@ pub fn measure(
     jobs: usize,
     progress: &dyn Progress,
 ) -> Result<Fleet, FleetError> {
-    let mut studies = Vec::new();
+    let mut parts = Vec::new();
     for (place, kind) in population.kinds.iter().enumerate() {
-        for (is_known, share) in [(true, kind.share * kind.known), (false, kind.share * (1.0 - kind.known))] {
-            if share > 0.0 {
-                studies.push((place, is_known, share, question.study(kind, is_known, directory)?));
+        for (is_known, of_kind) in [(true, kind.share * kind.known), (false, kind.share * (1.0 - kind.known))] {
+            for (start, of_start) in question.choices.starts() {
+                let share = of_kind * of_start;
+                if share > 0.0 {
+                    let cells = question.choices.cells(kind, start.as_deref()).into_iter();
+                    let studies = cells.map(|cells| question.study(kind, is_known, cells, directory));
+                    let studies = studies.collect::<Result<Vec<_>, _>>()?;
+                    parts.push((Part { kind: place, is_known, start, share, choices: Vec::new() }, studies));
+                }
             }
         }
     }
-    let runs = studies.iter().map(|(.., study)| crate::experiment::run_count(&study.plan)).sum();
-    progress.begins(runs);
-    let mut parts = Vec::new();
-    for (kind, is_known, share, study) in studies {
-        let performed = perform(&study, &mut (), None, jobs, &OfAll(progress)).map_err(FleetError::Runs)?;
-        let schemes = Measured::of_each_cell(&study.plan, &performed.rows);
-        parts.push(Part { kind, is_known, share, schemes });
+    let plan = parts.iter().flat_map(|(_, studies)| studies).map(|study| &study.plan).next();
+    let transport = plan.and_then(|plan| plan.transports.first());
+    let own = || transport.map_or(String::new(), |transport| transport.profile.avoidance.name().to_owned());
+    let avoidance = question.avoidance.clone().unwrap_or_else(own);
+    let transport = transport.map_or(String::new(), |transport| transport.text.clone());
+    let studies = parts.iter().flat_map(|(_, studies)| studies);
+    progress.begins(studies.map(|study| crate::experiment::run_count(&study.plan)).sum());
+    let mut measured = Vec::new();
+    for (mut part, studies) in parts {
+        for study in studies {
+            let performed = perform(&study, &mut (), None, jobs, &OfAll(progress)).map_err(FleetError::Runs)?;
+            part.choices.extend(Measured::of_each_cell(&study.plan, &performed.rows));
+        }
+        measured.push(part);
     }
     progress.ended();
-    let Question { schemes, reps, seed, .. } = question.clone();
-    Ok(Fleet { population, schemes, reps, seed, parts })
+    let (subject, choices) = (question.choices.subject(), question.choices.names());
+    Ok(Fleet {
+        population,
+        subject,
+        choices,
+        transport,
+        avoidance,
+        reps: question.reps,
+        seed: question.seed,
+        parts: measured,
+    })
 }
 
 impl Measured {
@@ -204,6 +245,8 @@ impl Measured {
         self.fct_ms.push(row.fct_ms.filter(|_| !row.failed()));
         self.inflation.push(row.inflation);
         self.harm_mbit.extend(row.others_goodput_lost_mbit);
+        self.queue_delay_ms.extend(row.p99_queue_delay_ms);
+        self.dropped_packets.push(row.dropped_packets as f64);
     }
 
     /// The mean completion time; `None` if not all completed.

@@ -6,6 +6,7 @@
 //! ```
 //!
 //! [`COLUMNS`] has all columns. Their order is free, and unknown ones are refused. Values are written as elsewhere.
+//! Lines that begin with `#` are comments.
 
 use std::fmt;
 use std::path::Path;
@@ -24,7 +25,7 @@ const MOST: usize = 1000;
 const LARGEST_WEIGHT: f64 = 1e12;
 
 /// A column of the table.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Column {
     /// What the first line calls it.
     pub name: &'static str,
@@ -39,18 +40,21 @@ const fn column(name: &'static str, meaning: &'static str, default: Option<&'sta
 }
 
 /// The columns.
-pub const COLUMNS: [Column; 10] = [
+pub static COLUMNS: [Column; 10] = [
     column("weight", "transfers of this kind, as a share or a number, above 0", None),
     column("size", "what a transfer carries, as 300KB", None),
     column("rate", "the bottleneck's rate, as 50mbit; or link", Some("link's")),
     column("rtt", "the path's RTT, as 30ms; or link", Some("link's")),
     column("buffer", "the bottleneck's buffer, as 1bdp or 100ms", Some("1bdp")),
     column("link", "any link of --link, in place of rate, rtt and buffer", Some("rate's")),
-    column("known", "share of these transfers whose path is known before, 0 to 1", Some("1")),
+    column("known", "share of these transfers whose path is known before, 0 to 1", Some("0")),
     column("aqm", "the bottleneck's queue discipline", Some("taildrop")),
     column("competitor", "who else uses the bottleneck", Some("none")),
     column("name", "what results call it", Some("line-N")),
 ];
+
+/// The columns whose defaults say something of the paths.
+const ASSUMED: [&str; 4] = ["buffer", "known", "aqm", "competitor"];
 
 /// A kind of transfer.
 #[derive(Clone, Debug, PartialEq)]
@@ -63,8 +67,10 @@ pub struct Kind {
     pub share: f64,
     /// The part of these transfers whose path is known.
     pub known: f64,
-    /// The link, as `--link` takes it.
-    pub link: String,
+    /// The link without its buffer, as `--link` takes it.
+    pub path: String,
+    /// The bottleneck's buffer; `None`: the path's own.
+    pub buffer: Option<String>,
     /// The size, as `--size` takes it.
     pub size: String,
     /// The queue discipline, as `--aqm` takes it.
@@ -73,11 +79,39 @@ pub struct Kind {
     pub competitor: String,
 }
 
+impl Kind {
+    /// The link, as `--link` takes it.
+    pub fn link(&self) -> String {
+        self.link_with(self.buffer.as_deref())
+    }
+
+    /// The link with another buffer; `None`: the path's own.
+    pub fn link_with(&self, buffer: Option<&str>) -> String {
+        buffer.map_or_else(|| self.path.clone(), |buffer| format!("{},buffer={buffer}", self.path))
+    }
+}
+
+/// A link and its buffer, if it has one.
+fn without_buffer(link: &str) -> (String, Option<String>) {
+    let (buffers, others): (Vec<&str>, Vec<&str>) =
+        link.split(',').partition(|part| part.trim().starts_with("buffer="));
+    match buffers[..] {
+        [buffer] if !others.is_empty() => {
+            let value = buffer.split_once('=').map_or("", |(_, value)| value);
+            (others.join(","), Some(value.trim().to_owned()))
+        }
+        // A link that is nothing else, or has two of them, is refused as it is written.
+        _ => (link.to_owned(), None),
+    }
+}
+
 /// The transfers of a fleet.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Population {
     /// Each kind, in the order of the table.
     pub kinds: Vec<Kind>,
+    /// The columns that the table does not have, and whose defaults matter to the answer.
+    pub assumed: Vec<&'static Column>,
 }
 
 /// Why a table cannot be used.
@@ -124,20 +158,19 @@ impl PopulationError {
 }
 
 impl Population {
-    /// Reads a table from a file.
+    /// The text of a file that has a table.
     ///
     /// # Errors
     ///
-    /// A file that cannot be read, and those of [`Population::from_text`].
-    pub fn read(file: &Path) -> Result<Self, PopulationError> {
+    /// A file that cannot be read, or that is not text.
+    pub fn text(file: &Path) -> Result<String, PopulationError> {
         let whole = |problem: &dyn fmt::Display| PopulationError::new(0, "", format_args!("cannot be read: {problem}"));
         let bytes = flowstart_files::read(file, LONGEST).map_err(|error| whole(&error))?;
-        let text = String::from_utf8(bytes).map_err(|error| {
+        String::from_utf8(bytes).map_err(|error| {
             let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
             let line = before.iter().filter(|byte| **byte == b'\n').count() as u64 + 1;
             PopulationError::new(line, "", "this is not text (UTF-8)")
-        })?;
-        Self::from_text(&text)
+        })
     }
 
     /// Reads a table. Links, sizes, queue disciplines and competitors are checked when they are run.
@@ -147,13 +180,22 @@ impl Population {
     /// The first line and column that cannot be used, and what is allowed.
     pub fn from_text(text: &str) -> Result<Self, PopulationError> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).flexible(true).from_reader(text.as_bytes());
+        // What the reader of CSV would skip, it would count for the line behind it.
+        let is_content = |(_, line): &(u64, &str)| !line.trim().is_empty() && !line.starts_with('#');
+        let (lines, content): (Vec<u64>, Vec<&str>) = (1..).zip(text.lines()).filter(is_content).unzip();
+        let place = |position: Option<&csv::Position>| {
+            let kept = position.and_then(|position| usize::try_from(position.line()).ok()?.checked_sub(1));
+            kept.and_then(|kept| lines.get(kept)).copied().unwrap_or(0)
+        };
+        let unreadable = |error: &csv::Error| PopulationError::new(place(error.position()), "", error);
+        let content = content.join("\n");
+        let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).flexible(true).from_reader(content.as_bytes());
         let header = reader.headers().map_err(|error| unreadable(&error))?.clone();
-        let columns = columns(&header)?;
+        let columns = columns(&header, lines.first().copied().unwrap_or(1))?;
         let mut kinds: Vec<Kind> = Vec::new();
         for record in reader.records() {
             let record = record.map_err(|error| unreadable(&error))?;
-            let line = record.position().map_or(0, csv::Position::line);
+            let line = place(record.position());
             if record.len() != header.len() {
                 let problem = format_args!("has {} values; the first line names {}", record.len(), header.len());
                 return Err(PopulationError::new(line, "", problem));
@@ -173,32 +215,32 @@ impl Population {
             return Err(PopulationError::new(0, "", "has no line of transfers below the names of its columns"));
         }
         kinds.iter_mut().for_each(|kind| kind.share /= all);
-        Ok(Self { kinds })
+        let has = |name: &str| columns.iter().any(|column| column.name == name);
+        // A link has a buffer of its own.
+        let matters = |column: &&Column| ASSUMED.contains(&column.name) && !(column.name == "buffer" && has("link"));
+        let assumed = COLUMNS.iter().filter(|column| matters(column) && !has(column.name)).collect();
+        Ok(Self { kinds, assumed })
     }
 }
 
-fn unreadable(error: &csv::Error) -> PopulationError {
-    PopulationError::new(error.position().map_or(0, csv::Position::line), "", error)
-}
-
-/// The column of each place of a line.
-fn columns(header: &csv::StringRecord) -> Result<Vec<&'static Column>, PopulationError> {
+/// The column of each place of a line; this is the line with their names.
+fn columns(header: &csv::StringRecord, line: u64) -> Result<Vec<&'static Column>, PopulationError> {
     let all: Vec<&str> = COLUMNS.iter().map(|column| column.name).collect();
     let mut columns: Vec<&'static Column> = Vec::new();
     for name in header {
         let Some(column) = COLUMNS.iter().find(|column| names::is_same(column.name, name)) else {
             let shown: String = name.chars().take(40).collect();
             let problem = names::unknown(&shown, &all, format!("allowed are {}", all.join(", ")));
-            return Err(PopulationError::new(1, "", format_args!("the names of the columns: {problem}")));
+            return Err(PopulationError::new(line, "", format_args!("the names of the columns: {problem}")));
         };
         if columns.iter().any(|other| other.name == column.name) {
-            return Err(PopulationError::new(1, column.name, "is named twice"));
+            return Err(PopulationError::new(line, column.name, "is named twice"));
         }
         columns.push(column);
     }
     match COLUMNS.iter().find(|column| column.default.is_none() && columns.iter().all(|one| one.name != column.name)) {
         Some(missing) => Err(PopulationError::new(
-            1,
+            line,
             missing.name,
             format_args!("is missing among the names of the columns: {}", missing.meaning),
         )),
@@ -257,23 +299,26 @@ impl Values<'_> {
         if weight == 0.0 {
             return Err(self.refused("weight", "`0`: allowed is more than 0; leave the line out"));
         }
-        let link = match self.given("link")? {
+        let (path, buffer) = match self.given("link")? {
             Some(link) => {
                 for other in ["rate", "rtt", "buffer"] {
                     if self.given(other)?.is_some() {
                         return Err(self.refused(other, "is the link's; allowed is one of both"));
                     }
                 }
-                link.to_owned()
+                without_buffer(link)
             }
             None => {
                 let buffer = if self.given("buffer")?.is_some() { self.part("buffer")? } else { "1bdp" };
-                format!("rate={},rtt={},buffer={buffer}", self.part("rate")?, self.part("rtt")?)
+                (format!("rate={},rtt={}", self.part("rate")?, self.part("rtt")?), Some(buffer.to_owned()))
             }
         };
-        let known = self.given("known")?.map_or(Ok(1.0), |text| self.number("known", text, 1.0))?;
-        let or = |name: &'static str, default: &str| Ok(self.given(name)?.unwrap_or(default).to_owned());
-        let name = or("name", &format!("line-{}", self.line))?;
+        let known = self.given("known")?.map_or(Ok(0.0), |text| self.number("known", text, 1.0))?;
+        let or_default = |name: &'static str| {
+            let default = COLUMNS.iter().find(|column| column.name == name).and_then(|column| column.default);
+            Ok(self.given(name)?.or(default).unwrap_or_default().to_owned())
+        };
+        let name = self.given("name")?.map_or_else(|| format!("line-{}", self.line), str::to_owned);
         if name.chars().any(char::is_control) {
             return Err(self.refused("name", "has a control character"));
         }
@@ -282,10 +327,11 @@ impl Values<'_> {
             name,
             share: weight,
             known,
-            link,
+            path,
+            buffer,
             size: self.needed("size")?.to_owned(),
-            aqm: or("aqm", "taildrop")?,
-            competitor: or("competitor", "none")?,
+            aqm: or_default("aqm")?,
+            competitor: or_default("competitor")?,
         })
     }
 }
@@ -304,11 +350,47 @@ mod tests {
             "name, size,weight ,rate,rtt,buffer,known\ndsl,300KB,3,50mbit,30ms,100ms,0.4\n,2MB,1,10mbit,80ms,,\n";
         let kinds = Population::from_text(text).unwrap().kinds;
         assert_eq!(kinds.iter().map(|kind| (kind.line, kind.share)).collect::<Vec<_>>(), [(2, 0.75), (3, 0.25)]);
-        assert_eq!((&*kinds[0].link, kinds[0].known), ("rate=50mbit,rtt=30ms,buffer=100ms", 0.4));
-        assert_eq!((&*kinds[1].name, &*kinds[1].link), ("line-3", "rate=10mbit,rtt=80ms,buffer=1bdp"));
-        assert_eq!((kinds[1].known, &*kinds[1].aqm, &*kinds[1].competitor), (1.0, "taildrop", "none"));
-        let links = Population::from_text("\u{feff}weight,size,link\r\n1,2MB,\"lte,buffer=1bdp\"\r\n").unwrap();
-        assert_eq!(links.kinds[0].link, "lte,buffer=1bdp");
+        assert_eq!((&*kinds[0].link(), kinds[0].known), ("rate=50mbit,rtt=30ms,buffer=100ms", 0.4));
+        assert_eq!((&*kinds[1].name, &*kinds[1].link()), ("line-3", "rate=10mbit,rtt=80ms,buffer=1bdp"));
+        assert_eq!((kinds[1].known, &*kinds[1].aqm, &*kinds[1].competitor), (0.0, "taildrop", "none"));
+        let assumed = |text: &str| -> Vec<&str> {
+            Population::from_text(text).unwrap().assumed.iter().map(|column| column.name).collect()
+        };
+        assert_eq!(assumed(text), ["aqm", "competitor"]);
+        assert_eq!(assumed("weight,size,link\n1,2MB,lte\n"), ["known", "aqm", "competitor"]);
+        let links = "\u{feff}# from where\r\nweight,size,link\r\n1,2MB,\"lte,buffer=1bdp\"\r\n# more\r\n1,2MB,lte\r\n";
+        let kinds = Population::from_text(links).unwrap().kinds;
+        assert_eq!((&*kinds[0].link(), kinds[0].line), ("lte,buffer=1bdp", 3));
+        assert_eq!((&*kinds[1].link(), kinds[1].line), ("lte", 5));
+        assert_eq!(kinds.iter().map(|kind| kind.link_with(Some("50ms"))).collect::<Vec<_>>(), ["lte,buffer=50ms"; 2]);
+    }
+
+    #[test]
+    fn published_populations_say_where_they_come_from_and_what_is_assumed() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios/populations");
+        let files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+        assert_eq!(files.len(), 5);
+        for file in files {
+            let text = Population::text(&file).unwrap();
+            assert!(text.starts_with("# ") && text.contains("ssumed, for the source"), "{}", file.display());
+            let comments: Vec<&str> = text.lines().filter(|line| line.starts_with('#')).collect();
+            let is_year = |word: &str| word.parse().is_ok_and(|year: u32| (2015..=2026).contains(&year));
+            let has_year = comments.iter().any(|line| line.split(|c: char| !c.is_ascii_digit()).any(is_year));
+            let is_source = |line: &&str| line.contains("https://") || line.contains("Table 1");
+            assert!(has_year && comments.iter().any(is_source), "{}", file.display());
+            let population = Population::from_text(&text).unwrap();
+            let assumed: Vec<&str> = population.assumed.iter().map(|column| column.name).collect();
+            assert_eq!(assumed, ["aqm"], "{}", file.display());
+            assert!(population.kinds.len() >= 12, "{}", file.display());
+        }
+    }
+
+    #[test]
+    fn defaults_are_those_of_the_options() {
+        for name in ["aqm", "competitor"] {
+            let column = COLUMNS.iter().find(|column| column.name == name).unwrap();
+            assert_eq!(column.default, crate::study::plan::Axis::key(name).unwrap().default);
+        }
     }
 
     #[test]

@@ -90,7 +90,7 @@ impl<'a> Folder<'a> {
             unix_time_s: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs()),
             files: FILES.iter().map(|file| (*file).to_owned()).collect(),
             experiment: Some(Identity::of(&study.plan)),
-            own_schemes: study.plan.own_schemes().into_iter().map(str::to_owned).collect(),
+            own: study.plan.own().into_iter().map(str::to_owned).collect(),
             rows: None,
         }
     }

@@ -76,6 +76,12 @@ pub trait Progress: Sync {
 
     /// A run was simulated again, for the report.
     fn again(&self, again: Again);
+
+    /// Whether anybody still wants the results. Once nobody does no run begins, and the study ends with
+    /// [`ExperimentError::Stopped`].
+    fn goes_on(&self) -> bool {
+        true
+    }
 }
 
 /// Results of a study.
@@ -138,7 +144,8 @@ pub fn perform_on(
         progress.begins(runs - before);
         let wanted = sink.wanted(&study);
         let sink_of_rows: &dyn Sink = sink;
-        let (rows, seen) = experiment::execute_watched(&study.plan, testbed, jobs, &known, &wanted, |rows| {
+        let goes_on = || progress.goes_on();
+        let (rows, seen) = experiment::execute_watched(&study.plan, testbed, jobs, &known, &wanted, goes_on, |rows| {
             progress.done(rows.iter().filter(|row| row.flow == 0).count() as u64);
             sink_of_rows.add(rows, progress);
         })?;

@@ -3,7 +3,10 @@
 use crate::results::cell_summary::CellSummary;
 use crate::results::felt::felt;
 use crate::results::summary::Summary;
+use crate::spec::InputError;
+use crate::study::Study;
 use crate::study::plan::Plan;
+use crate::study::scenario::{MAX_REPS, Scenario};
 use flowstart_report::{Certainty, Kind, Verdict};
 
 /// Fewest repetitions that say something of the scatter.
@@ -24,8 +27,32 @@ pub struct Precision {
 }
 
 impl Precision {
+    /// The same, if a study may have so many repetitions.
+    ///
+    /// # Errors
+    ///
+    /// The field, and what is allowed.
+    pub fn checked(self, study: &Study) -> Result<Self, InputError> {
+        let least = study.plan.reps.max(LEAST_REPS);
+        if !(self.relative > 0.0 && self.relative < 1.0) {
+            let allowed = "allowed is more than 0 and less than 1";
+            return Err(InputError::new("precision", self.relative.to_string(), allowed));
+        }
+        if !(least..=MAX_REPS).contains(&self.most) {
+            return Err(InputError::new(
+                "max-reps",
+                self.most.to_string(),
+                format!("allowed is {least} to {MAX_REPS}"),
+            ));
+        }
+        // The same limits hold as for the repetitions of the study.
+        let all = Scenario { reps: self.most, ..study.scenario.clone() };
+        all.plan(&study.directory).map_err(|error| InputError { field: format!("max-{}", error.field), ..error })?;
+        Ok(self)
+    }
+
     /// The number of repetitions to begin with, where the study has `reps`.
-    pub(super) fn first(self, reps: u32) -> u32 {
+    pub fn first(self, reps: u32) -> u32 {
         reps.max(LEAST_REPS).min(self.most)
     }
 
@@ -60,7 +87,7 @@ impl Precision {
 
     /// The number of repetitions of the next step; `None` if all cells are precise or there are no more repetitions.
     /// Widths shrink with the root of the number.
-    pub(super) fn next(self, plan: &Plan, summary: &Summary) -> Option<u32> {
+    pub fn next(self, plan: &Plan, summary: &Summary) -> Option<u32> {
         let widest = self.imprecise(plan, summary).0.into_iter().map(|(_, width)| width).reduce(f64::max)?;
         let growth = (1.1 * (widest / self.relative).powi(2)).clamp(GROWTH.0, GROWTH.1);
         let next = (f64::from(plan.reps) * growth).ceil().min(f64::from(self.most)) as u32;
@@ -68,7 +95,7 @@ impl Precision {
     }
 
     /// What is said of cells that are not precise at the end.
-    pub(super) fn note(self, plan: &Plan, summary: &Summary) -> Option<String> {
+    pub fn note(self, plan: &Plan, summary: &Summary) -> Option<String> {
         let (wide, never) = self.imprecise(plan, summary);
         let (wanted, reps) = (self.relative * 100.0, plan.reps);
         let mut sentences = Vec::new();

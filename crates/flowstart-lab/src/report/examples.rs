@@ -240,7 +240,7 @@ mod tests {
     fn watched(text: &str) -> (Plan, Vec<Row>, Kept) {
         let plan = Scenario::from_text(text).unwrap().plan(Path::new(".")).unwrap();
         let (rows, kept) =
-            experiment::execute_watched(&plan, None, 1, &[], &super::super::wanted(&plan), |_| {}).unwrap();
+            experiment::execute_watched(&plan, None, 1, &[], &super::super::wanted(&plan), || true, |_| {}).unwrap();
         assert_eq!(rows, experiment::execute(&plan, 1, &[], |_| {}).unwrap(), "watching changes what happens");
         (plan, rows, kept)
     }

@@ -126,22 +126,22 @@ pub fn build(
         let reps = if has_media(plan, cell) { plan.reps.min(MEDIA_REPS) } else { 0 };
         shown.extend((0..reps).map(|rep| (*cell, rep, Shown { media_delays: true, ..Shown::default() })));
     }
-    experiment::threads(jobs)?.install(|| see_the_rest(plan, &shown, &mut kept, progress));
+    experiment::on_threads(jobs, || see_the_rest(plan, &shown, &mut kept, progress))?;
     let causes = cells.iter().map(|cell| causes(cell, standing[cell.index].middle?, &kept));
     let media = cells.iter().map(|cell| {
         let delays = (0..plan.reps.min(MEDIA_REPS)).filter_map(|rep| kept.get(cell, rep)?.media_delays.as_ref());
         delays.flatten().copied().collect::<Vec<f64>>()
     });
-    let own = plan.own_schemes();
+    let own = plan.own();
     let mut runs: Vec<_> =
         examples.iter().filter_map(|one| examples::example(plan, one, &by_cell[one.0.index], &kept)).collect();
     if !own.is_empty() {
-        // The program that replays runs does not know these schemes, and so not the study.
+        // The program that replays runs does not know these algorithms, and so not the study.
         runs.iter_mut().for_each(|run| run.cell.clear());
         method.notes.push(format!(
             "{} {} from outside flowstart: only the program that wrote this page can run its cells again.",
             own.join(", "),
-            if own.len() > 1 { "are schemes" } else { "is a scheme" }
+            if own.len() > 1 { "are" } else { "is" }
         ));
     }
     let entries = cells.iter().zip(causes).zip(media).map(|((cell, causes), media)| {

@@ -97,6 +97,7 @@ fn properties(link: &Link) -> Vec<(String, String)> {
         ("rate back", other(is_rate_back, link.up_rate.to_string())),
         ("recording of the way back", all.up_trace),
         ("buffer of the way back", other(link.up_buffer != Buffer::Unlimited, all.up_buffer)),
+        ("the way back delivers packets together, once in", all.up_aggregation),
         ("bottleneck links in a row", other(link.hops > 1, link.hops.to_string())),
         ("others cross hop", all.cross),
         (

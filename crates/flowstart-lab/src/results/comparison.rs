@@ -120,7 +120,7 @@ pub fn verdict(
 }
 
 /// What a speed-up shows that is known to lie in a range.
-fn kind(speedup: f64, range: Option<[f64; 2]>, more_inflation: f64) -> Kind {
+pub fn kind(speedup: f64, range: Option<[f64; 2]>, more_inflation: f64) -> Kind {
     let Some([low, high]) = range else { return Kind::Unclear };
     let is_small = |speedup: f64| (speedup - 1.0).abs() <= LEAST_EFFECT;
     if is_small(low) && is_small(high) {

@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray, UInt64Array};
-use arrow_schema::{DataType, Field, Schema};
+use arrow_schema::{ArrowError, DataType, Field, Schema};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
 use parquet::file::properties::WriterProperties;
@@ -109,18 +109,26 @@ pub fn read_csv(input: impl Read) -> Result<Vec<Row>, String> {
     rows.map(|(index, row)| row.map_err(|error| format!("line {}: {error}", index + 2))).collect()
 }
 
-/// Writes rows as Parquet.
-pub fn write_parquet(rows: &[Row], out: impl Write + Send) -> Result<(), parquet::errors::ParquetError> {
+/// Rows as columns in memory, in the form of Arrow.
+///
+/// # Errors
+///
+/// The columns do not fit together, which rows of one program do.
+pub fn batch(rows: &[Row]) -> Result<RecordBatch, ArrowError> {
     let (mut fields, mut arrays) = (Vec::new(), Vec::new());
     for column in columns(&ExtraColumns::in_rows(rows)) {
         let (kind, array) = array(column, rows);
         fields.push(Field::new(column.name, kind, true));
         arrays.push(array);
     }
-    let schema = Arc::new(Schema::new(fields));
-    let batch = RecordBatch::try_new(schema.clone(), arrays)?;
+    RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays)
+}
+
+/// Writes rows as Parquet.
+pub fn write_parquet(rows: &[Row], out: impl Write + Send) -> Result<(), parquet::errors::ParquetError> {
+    let batch = batch(rows)?;
     let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
-    let mut writer = ArrowWriter::try_new(out, schema, Some(properties))?;
+    let mut writer = ArrowWriter::try_new(out, batch.schema(), Some(properties))?;
     writer.write(&batch)?;
     writer.close()?;
     Ok(())

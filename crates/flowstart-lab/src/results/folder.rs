@@ -20,6 +20,8 @@ pub const JOURNAL: &str = "flows.partial.csv";
 pub enum ExperimentError {
     /// Threads could not be started.
     Threads(String),
+    /// Nobody wants the results any more.
+    Stopped,
     /// Transfers cannot run between sockets.
     Sockets(String),
     /// Pieces that ran apart are not exactly those of the experiment.
@@ -55,6 +57,7 @@ impl fmt::Display for ExperimentError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Threads(problem) => write!(f, "cannot start threads: {problem}"),
+            Self::Stopped => f.write_str("the experiment was stopped before its end"),
             Self::Sockets(problem) => write!(f, "--world sockets: {problem}"),
             Self::Pieces(problem) => write!(f, "the pieces of the experiment: {problem}"),
             Self::Study(problem) => write!(f, "scenario: {problem}"),
@@ -72,7 +75,7 @@ impl std::error::Error for ExperimentError {}
 pub const FILES: [&str; 5] = ["flows.parquet", "flows.csv", "summary.json", MANIFEST, "report.html"];
 
 /// Prefix of the names of files that exist only while a program works in a folder.
-const SCRATCH: &str = ".flowstart.";
+pub const SCRATCH: &str = ".flowstart.";
 /// The file that a program locks while it works in a folder.
 const LOCK: &str = ".flowstart.lock";
 

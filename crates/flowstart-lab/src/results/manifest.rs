@@ -31,9 +31,9 @@ pub struct Manifest {
     /// The identity of the rows' experiment; absent in folders of programs that did not write it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub experiment: Option<Identity>,
-    /// Schemes from outside the program: only a program that has them can read the folder.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub own_schemes: Vec<String>,
+    /// Algorithms from outside the program: only a program that has them can read the folder.
+    #[serde(default, alias = "own_schemes", skip_serializing_if = "Vec::is_empty")]
+    pub own: Vec<String>,
     /// Checksum of `flows.csv`; absent in folders of programs that did not write it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rows: Option<String>,

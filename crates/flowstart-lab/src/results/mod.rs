@@ -5,6 +5,7 @@
 //! | a row per flow and repetition, and its metrics | [`row`], [`metric`] |
 //! | rows as CSV and Parquet | [`flows`] |
 //! | `summary.json` | [`summary`], [`cell_summary`], [`comparison`], [`pairs`] |
+//! | how sure intervals of few repetitions are | [`coverage`] |
 //! | `manifest.json`, and the experiment that rows belong to | [`manifest`], [`identity`] |
 //! | rows on disk while an experiment runs | [`journal`] |
 //! | the folder and its files | [`folder`], [`files`] |
@@ -12,6 +13,7 @@
 
 pub mod cell_summary;
 pub mod comparison;
+pub mod coverage;
 pub mod felt;
 pub mod files;
 pub mod flows;

@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use flowstart_core::startup::CustomStartup;
 use serde::Deserialize;
 
 use super::flows::{self, Row};
@@ -11,6 +10,7 @@ use super::journal::{RESULTS, checksum};
 use super::manifest::Manifest;
 use super::summary::SCHEMA;
 use crate::study::Study;
+use crate::study::own::Own;
 use crate::study::scenario::Scenario;
 
 /// Most bytes of a file that are read: millions of rows.
@@ -42,15 +42,15 @@ impl Stored {
     ///
     /// Why it is not a folder of complete results that this program understands.
     pub fn read(folder: &Path) -> Result<Self, String> {
-        Self::read_with_schemes(folder, &[])
+        Self::read_with(folder, &Own::default())
     }
 
-    /// As [`Stored::read`], for results of a study with these schemes from outside this program.
+    /// As [`Stored::read`], for results of a study with these algorithms from outside this program.
     ///
     /// # Errors
     ///
     /// Why it is not a folder of complete results that this program understands.
-    pub fn read_with_schemes(folder: &Path, own: &[CustomStartup]) -> Result<Self, String> {
+    pub fn read_with(folder: &Path, own: &Own) -> Result<Self, String> {
         let journal = folder.join(JOURNAL);
         let stored = Self::complete(folder, own);
         if journal.symlink_metadata().is_err() {
@@ -66,7 +66,7 @@ impl Stored {
     }
 
     /// Reads a folder as if nobody had been at work in it.
-    fn complete(folder: &Path, own: &[CustomStartup]) -> Result<Self, String> {
+    fn complete(folder: &Path, own: &Own) -> Result<Self, String> {
         let named = |problem: String| format!("{}: {problem}", folder.display());
         if !folder.is_dir() {
             return Err(named("is not a folder of results: there is no such folder".into()));
@@ -100,13 +100,12 @@ impl Stored {
         }
         let scenario: Scenario = toml::from_str(&manifest.scenario)
             .map_err(|error| named(format!("{MANIFEST}: scenario: {}", error.message())))?;
-        let is_unknown = |name: &&String| own.iter().all(|scheme| scheme.name() != name.as_str());
-        if let Some(name) = manifest.own_schemes.iter().find(is_unknown) {
+        if let Some(name) = manifest.own.iter().find(|name| !own.has(name)) {
             let who = manifest.command.first().map_or(String::new(), |program| format!(", `{program}`"));
-            let problem = format!("the scheme {name} is of the program that wrote it{who}; only that one can read it");
+            let problem = format!("{name} is of the program that wrote it{who}; only that one can read it");
             return Err(named(problem));
         }
-        let study = Study::with_schemes(scenario, &manifest.directory, own).map_err(|error| {
+        let study = Study::with_own(scenario, &manifest.directory, own).map_err(|error| {
             let hint = if error.field == "link" { "; paths are relative to the folder of its command" } else { "" };
             named(format!("{MANIFEST}: scenario: {error}{hint}"))
         })?;

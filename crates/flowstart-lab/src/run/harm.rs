@@ -83,25 +83,36 @@ pub(super) struct WithNewcomers {
     pub(super) others: OthersState,
 }
 
-/// Continues the warm world without a newcomer. Returns the cost of each newcomer to the others, in the order of
-/// `with`.
-pub(super) fn harm(warm: &Warm, with: &[Option<WithNewcomers>]) -> Vec<Option<Harm>> {
+/// What the others got in the same time of two worlds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Compared {
+    /// Beside the newcomers.
+    pub with: Service,
+    /// In the same world without them.
+    pub without: Service,
+}
+
+/// Continues the warm world without a newcomer. Returns the cost of each newcomer to the others, and what they got, in
+/// the order of `with`.
+pub(super) fn compare(warm: &Warm, with: &[Option<WithNewcomers>]) -> Vec<Option<(Harm, Compared)>> {
     let mut world = warm.world.clone();
     let before = others_state(&mut world, &[]);
     let mut order: Vec<(usize, &WithNewcomers)> =
         with.iter().enumerate().filter_map(|(index, with)| Some((index, with.as_ref()?))).collect();
     order.sort_by_key(|(_, with)| with.end);
-    let mut harms = vec![None; with.len()];
+    let mut all = vec![None; with.len()];
     for (index, WithNewcomers { end, others: with }) in order {
         world.run_until(*end);
         let without = others_state(&mut world, &[]);
         let since = |state: &OthersState| state.service.since(&before.service);
-        harms[index] = Some(Harm {
+        let compared = Compared { with: since(with), without: since(&without) };
+        let harm = Harm {
             extra_fct_ms: with.mean_fct().zip(without.mean_fct()).filter(|_| warm.others_end).map(|(a, b)| a - b),
-            ..Harm::between(&since(with), &since(&without))
-        });
+            ..Harm::between(&compared.with, &compared.without)
+        };
+        all[index] = Some((harm, compared));
     }
-    harms
+    all
 }
 
 impl OthersState {

@@ -1,12 +1,12 @@
 //! Every cell of a setting for one repetition, or one cell again, and who looks at it.
 
-use flowstart_core::time::Timestamp;
+use flowstart_core::time::{Duration, Timestamp};
 use flowstart_sim::observe::trace::Trace;
 use flowstart_sim::world::World;
 
-use super::harm::{AFTERMATH, WithNewcomers, harm, others_state};
+use super::harm::{AFTERMATH, Compared, WithNewcomers, compare, others_state};
 use super::knowledge::knowledge;
-use super::newcomers::{Finished, Until, newcomers, newcomers_in, outcomes};
+use super::newcomers::{Finished, Until, complete, newcomers, newcomers_in, outcomes};
 use super::outcome::FlowOutcome;
 use super::warm_up::{Tracer, prepare};
 use super::{call, media, web};
@@ -40,6 +40,11 @@ pub trait Look {
 
     /// Whether [`Look::settled`] is waited for where there are no others.
     fn waits(&self, cell: &Cell, rep: u32) -> bool;
+
+    /// The time from the newcomers' start after which the others are compared too, whenever the newcomers end.
+    fn compares_after(&self) -> Option<Duration> {
+        None
+    }
 }
 
 /// When newcomers ended, and beside whom.
@@ -83,6 +88,8 @@ pub struct CellRun<Seen> {
     pub cell: Cell,
     /// What each of them did.
     pub outcomes: Vec<FlowOutcome>,
+    /// What the others got in the time that [`Look::compares_after`] says, if there are others.
+    pub others: Option<Compared>,
     /// The observations.
     pub seen: Seen,
 }
@@ -93,6 +100,7 @@ pub fn repetition<L: Look>(plan: &Plan, setting: Setting, rep: u32, look: &L) ->
     let mut warm = prepare(plan, setting, rep, Some(tracer).filter(|_| look.begins(setting, rep)));
     let mut runs = Vec::new();
     let mut with_newcomers = Vec::new();
+    let mut early = Vec::new();
     for cell in plan.cells_of(setting) {
         let mut world = warm.world.clone();
         if let Some(sessions) = plan.sizes[cell.size].value.sessions() {
@@ -100,22 +108,34 @@ pub fn repetition<L: Look>(plan: &Plan, setting: Setting, rep: u32, look: &L) ->
             let known = |link: &Link| knowledge(plan, plan.transport_of(&cell), link, start);
             world.network.trace = None;
             let outcomes = web::outcomes(plan, &cell, sessions, world, &warm.chain, warm.seed, known);
-            runs.push(CellRun { cell, outcomes, seen: L::Seen::default() });
+            runs.push(CellRun { cell, outcomes, others: None, seen: L::Seen::default() });
             with_newcomers.push(None);
+            early.push(None);
             continue;
         }
         if !world.network.trace.as_mut().is_some_and(|trace| look.goes_on(&cell, rep, trace)) {
             world.network.trace = None;
         }
-        let mut finished = newcomers_in(world, plan, &warm, &cell, Until::Complete, None);
+        // A path that changes is not looked at before its end.
+        let compared = look.compares_after().filter(|_| warm.has_others && plan.mobility(&cell).is_none());
+        let mut finished =
+            newcomers_in(world, plan, &warm, &cell, compared.map_or(Until::Complete, Until::After), None);
+        let with = |finished: &mut Finished| {
+            let newcomers = [finished.all_flows(), finished.servers.clone()].concat();
+            WithNewcomers { end: finished.world.now(), others: others_state(&mut finished.world, &newcomers) }
+        };
+        early.push(compared.map(|_| {
+            let others = with(&mut finished);
+            complete(plan, &cell, &mut finished);
+            others
+        }));
         let mut outcomes = outcomes(plan, &cell, &mut finished);
         let mut seen = look.ended(&cell, rep, &mut finished, &outcomes);
         let ended = Ended { others: warm.others, time: finished.world.now() };
         let end = ended.time + AFTERMATH;
         with_newcomers.push(warm.has_others.then(|| {
             finished.world.run_until(end);
-            let newcomers = [finished.all_flows(), finished.servers.clone()].concat();
-            WithNewcomers { end, others: others_state(&mut finished.world, &newcomers) }
+            with(&mut finished)
         }));
         if let Some(config) = plan.competitors[setting.competitor].on(setting.transport).media() {
             let media = media::outcome(&finished.world, config, warm.others, finished.start, end);
@@ -126,12 +146,18 @@ pub fn repetition<L: Look>(plan: &Plan, setting: Setting, rep: u32, look: &L) ->
             outcomes.iter_mut().for_each(|outcome| outcome.call = Some(call));
         }
         look.settled(&cell, rep, &finished, ended, &mut seen);
-        runs.push(CellRun { cell, outcomes, seen });
+        runs.push(CellRun { cell, outcomes, others: None, seen });
     }
     warm.world.network.trace = None;
     if warm.has_others {
-        for (run, harm) in runs.iter_mut().zip(harm(&warm, &with_newcomers)) {
+        let count = runs.len();
+        with_newcomers.append(&mut early);
+        let compared = compare(&warm, &with_newcomers);
+        let (late, early) = compared.split_at(count);
+        for ((run, late), early) in runs.iter_mut().zip(late).zip(early) {
+            let harm = late.map(|(harm, _)| harm);
             run.outcomes.iter_mut().for_each(|outcome| outcome.others = harm);
+            run.others = early.map(|(_, compared)| compared);
         }
     }
     runs
@@ -150,7 +176,7 @@ pub fn again<L: Look>(plan: &Plan, cell: &Cell, rep: u32, look: &L) -> CellRun<L
         finished.world.run_until(ended.time + AFTERMATH);
         look.settled(cell, rep, &finished, ended, &mut seen);
     }
-    CellRun { cell: *cell, outcomes, seen }
+    CellRun { cell: *cell, outcomes, others: None, seen }
 }
 
 /// Runs one repetition of a cell again, with a trace that begins a second before the newcomers and a log of all

@@ -61,6 +61,57 @@ fn connections_that_come_and_go_lose_only_what_a_newcomer_takes() {
     }
 }
 
+#[test]
+fn looking_at_the_others_early_changes_nothing() {
+    use flowstart_core::time::{Duration, Timestamp};
+    use flowstart_sim::observe::trace::Trace;
+    use flowstart_sim::world::World;
+
+    use super::newcomers::Finished;
+    use super::outcome::FlowOutcome;
+    use super::repetition::{Ended, Look};
+    use crate::study::plan::{Cell, Setting};
+
+    struct Early(Duration);
+    impl Look for Early {
+        type Seen = ();
+        fn begins(&self, _: Setting, _: u32) -> bool {
+            false
+        }
+        fn begin(&self, _: Setting, _: u32, _: &World, _: Timestamp) -> Trace {
+            Trace::default()
+        }
+        fn goes_on(&self, _: &Cell, _: u32, _: &mut Trace) -> bool {
+            false
+        }
+        fn ended(&self, _: &Cell, _: u32, _: &mut Finished, _: &[FlowOutcome]) {}
+        fn settled(&self, _: &Cell, _: u32, _: &Finished, _: Ended, (): &mut ()) {}
+        fn waits(&self, _: &Cell, _: u32) -> bool {
+            false
+        }
+        fn compares_after(&self) -> Option<Duration> {
+            Some(self.0)
+        }
+    }
+    let text = "link = [\"rate=10mbit,rtt=40ms\"]\nsize = [\"2MB\"]\nscheme = [\"slow-start\", \"blitzstart\"]\n\
+                competitor = [\"cubic\"]\nreps = 1";
+    let plan = Scenario::from_text(text).unwrap().plan(Path::new(".")).unwrap();
+    let setting = plan.settings()[0];
+    let plain = repetition(&plan, setting, 0, &());
+    // The transfers take about three seconds: one look is before their end, one behind it.
+    let (during, after) = (Duration::from_millis(1_000), Duration::from_millis(10_000));
+    for (time, least, most) in [(during, 0.2, 1.0), (after, 8.5, 10.0)] {
+        for (early, plain) in repetition(&plan, setting, 0, &Early(time)).iter().zip(&plain) {
+            assert_eq!(early.outcomes[0].record, plain.outcomes[0].record);
+            let others = early.others.unwrap();
+            let seconds = others.without.delivered as f64 * 8.0 / 10e6;
+            assert!((least..=most).contains(&seconds), "{seconds}");
+            assert!(others.with.delivered < others.without.delivered, "{others:?}");
+            assert!(plain.others.is_none());
+        }
+    }
+}
+
 #[cfg(feature = "quic")]
 #[test]
 fn a_real_connection_that_gives_up_fails_alone() {

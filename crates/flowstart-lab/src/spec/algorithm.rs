@@ -6,6 +6,7 @@
 
 use flowstart_core::aqm::QueueConfig;
 use flowstart_core::avoidance::AvoidanceConfig;
+use flowstart_core::custom::Custom;
 use flowstart_core::registry::ConfigError;
 use flowstart_core::spec::{names, plain};
 use flowstart_core::startup::StartupConfig;
@@ -22,6 +23,11 @@ pub(super) const SCHEMES_LISTED: &str = "`flowstart list schemes` shows all";
 const AVOIDANCE_LISTED: &str = "`flowstart list avoidance` shows all";
 /// Where users see all queue disciplines.
 pub(super) const AQMS_LISTED: &str = "`flowstart list aqms` shows all";
+
+/// The names of the caller's own algorithms, after where users see all others.
+pub(super) fn beside<T: ?Sized>(own: &[Custom<T>]) -> String {
+    own.iter().map(|algorithm| format!(", beside {}", algorithm.name())).collect()
+}
 
 /// A key's value as TOML: a boolean, a number, or a string.
 pub(super) fn toml_value(text: &str) -> toml::Value {

@@ -1,10 +1,10 @@
 //! The queue discipline of a cell's link: one of the registry, such as `codel:target=5ms`, or `oracle`. The default is
 //! `taildrop`. The keys are those of the discipline; `oracle` has none.
 
-use flowstart_core::aqm::{QueueConfig, taildrop};
+use flowstart_core::aqm::{CustomQueue, QueueConfig, taildrop};
 use serde::{Serialize, Serializer};
 
-use super::algorithm::AQMS_LISTED;
+use super::algorithm::{AQMS_LISTED, beside};
 use super::{InputError, Spec, Written, aqm};
 
 /// Its name.
@@ -13,7 +13,7 @@ pub const ORACLE: &str = "oracle";
 /// The management of a queue.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Aqm {
-    /// A discipline of the registry.
+    /// A discipline of the registry, or the caller's own.
     Registered(QueueConfig),
     /// The discipline with knowledge of the measured flows (`run/oracle.rs`).
     Oracle,
@@ -21,12 +21,32 @@ pub enum Aqm {
 
 impl Aqm {
     /// Reads a queue discipline.
+    ///
+    /// # Errors
+    ///
+    /// What cannot be read.
     pub fn parse(field: &str, text: &str) -> Result<Written<Self>, InputError> {
-        let names: Vec<&str> = QueueConfig::NAMES.iter().copied().chain([ORACLE]).collect();
+        Self::parse_with(field, text, &[])
+    }
+
+    /// As [`Aqm::parse`]; it may also be one of the caller's `own`, which have no keys.
+    ///
+    /// # Errors
+    ///
+    /// What cannot be read.
+    pub fn parse_with(field: &str, text: &str, own: &[CustomQueue]) -> Result<Written<Self>, InputError> {
+        let own_names = own.iter().map(CustomQueue::name);
+        let names: Vec<&str> = QueueConfig::NAMES.iter().copied().chain([ORACLE]).chain(own_names).collect();
         let spec = Spec::parse(field, text)?;
-        if spec.choose(&names, AQMS_LISTED)? == ORACLE {
+        let name = spec.choose(&names, format_args!("{AQMS_LISTED}{}", beside(own)))?;
+        let own = own.iter().find(|discipline| discipline.name() == name);
+        let without_keys = match own {
+            Some(own) => Some(Self::Registered(QueueConfig::Custom(own.clone()))),
+            None => (name == ORACLE).then_some(Self::Oracle),
+        };
+        if let Some(value) = without_keys {
             spec.finish()?;
-            return Ok(Written { text: text.to_owned(), value: Self::Oracle });
+            return Ok(Written { text: text.to_owned(), value });
         }
         let Written { text, value } = aqm(field, text)?;
         Ok(Written { text, value: Self::Registered(value) })

@@ -119,6 +119,17 @@ impl Arrival {
         }
     }
 
+    /// The time from the first start to the last of `count` flows of `mean_size` bytes, in the mean or at most.
+    pub fn span(&self, count: u32, mean_size: f64) -> Duration {
+        let gaps = f64::from(count.saturating_sub(1));
+        match self.process {
+            Process::Together => Duration::ZERO,
+            Process::Within(span) => span,
+            Process::Every(gap) => gap.scale(gaps),
+            Process::Poisson(load) => Duration::from_secs(gaps * mean_size * 8.0 / (load.bits_per_sec().max(1) as f64)),
+        }
+    }
+
     /// Starts of `count` flows, relative to the first start, for transfers of `mean_size` bytes on average. `seed` is
     /// the repetition's: the gaps of two loads differ only by a factor.
     pub fn starts(&self, count: u32, mean_size: f64, seed: u64) -> Vec<Duration> {
@@ -148,6 +159,19 @@ impl Arrival {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn a_span_is_that_of_its_starts() {
+        for text in ["together", "every=3s", "within=7s"] {
+            let arrival = Arrival::parse("arrival", text).unwrap().value;
+            let last = arrival.starts(100, 1e6, 7).last().copied().unwrap();
+            let span = arrival.span(100, 1e6);
+            assert!(last <= span && last.as_secs() >= 0.9 * span.as_secs(), "{text}: {last} of {span}");
+        }
+        let poisson = Arrival::parse("arrival", "poisson:load=8mbit").unwrap().value;
+        let last = poisson.starts(10_000, 1e6, 7).last().copied().unwrap();
+        assert!((last.as_secs() / poisson.span(10_000, 1e6).as_secs() - 1.0).abs() < 0.05, "{last}");
+    }
+
     use super::*;
 
     fn arrival(text: &str) -> Arrival {

@@ -294,6 +294,22 @@ fn bulk(
     Ok(Competitor::Bulk { count: flows.unwrap_or(1), startup: config, avoidance })
 }
 
+impl Competitor {
+    /// Packets per second, in the mean, that it sends whatever the link does with them: all of them, but those of short
+    /// flows, are without congestion control.
+    pub fn packets_per_s(&self) -> f64 {
+        match self {
+            Self::None | Self::Bulk { .. } | Self::Short { .. } => 0.0,
+            Self::Pattern { count, pattern } => f64::from(*count) * pattern.unresponsive_packets_per_s(),
+            Self::Web { load, .. } => load.bits_per_sec() as f64 / PACKET_BITS,
+            Self::Requests(requests) => 1.0 / requests.interval.as_secs().max(1e-9),
+        }
+    }
+}
+
+/// Bits of a full packet.
+const PACKET_BITS: f64 = 12_000.0;
+
 /// Refuses what is more packets than any run would end with.
 fn check_packets(spec: &Spec<'_>, rate: Rate, packet: Bytes, count: u32) -> Result<(), InputError> {
     let packets = rate.bits_per_sec() as f64 / 8.0 / packet.get() as f64 * f64::from(count);

@@ -9,7 +9,7 @@ use flowstart_core::avoidance::AvoidanceConfig;
 use flowstart_core::spec::names;
 use flowstart_core::startup::{CustomStartup, StartupConfig};
 
-use super::algorithm::{SCHEMES_LISTED, host_avoidance, host_startup};
+use super::algorithm::{SCHEMES_LISTED, beside, host_avoidance, host_startup};
 use super::form::Key;
 use super::transport::Transport;
 use super::{InputError, Spec, Written};
@@ -56,12 +56,11 @@ pub fn measured_scheme(
     let mut spec = Spec::parse(field, text)?;
     let own_names = own.iter().map(CustomStartup::name);
     let names: Vec<&str> = StartupConfig::NAMES.iter().copied().chain([STACK]).chain(own_names).collect();
-    let own_names: String = own.iter().map(|scheme| format!(", beside {}", scheme.name())).collect();
     if let Some(avoidance) = names::find(spec.name(), AvoidanceConfig::NAMES).filter(|name| !names.contains(name)) {
         let meant = format_args!("slow-start:avoidance={avoidance}, or --avoidance {avoidance}");
         return Err(spec.refused(format_args!("{avoidance} is a congestion avoidance: {meant}")));
     }
-    let name = spec.choose(&names, format_args!("{SCHEMES_LISTED}{own_names}"))?;
+    let name = spec.choose(&names, format_args!("{SCHEMES_LISTED}{}", beside(own)))?;
     if name == STACK {
         return own_stack(&spec, transport);
     }

@@ -7,19 +7,20 @@
 //! | the variables of an experiment | [`axis`] |
 //! | the cells of an experiment | [`plan`] |
 //! | what each transport makes of a text | [`per_transport`] |
+//! | algorithms from outside this program | [`own`] |
 //! | the physical limit of a transfer | [`ideal`] |
 
 use std::path::{Path, PathBuf};
 
-use flowstart_core::startup::CustomStartup;
-
 use crate::spec::InputError;
+use own::Own;
 use plan::Plan;
 use scenario::Scenario;
 
 pub mod axis;
 mod entries;
 pub mod ideal;
+pub mod own;
 pub mod per_transport;
 pub mod plan;
 mod reading;
@@ -48,16 +49,16 @@ impl Study {
     ///
     /// The field that cannot be used, and the allowed values.
     pub fn new(scenario: Scenario, directory: &Path) -> Result<Self, InputError> {
-        Self::with_schemes(scenario, directory, &[])
+        Self::with_own(scenario, directory, &Own::default())
     }
 
-    /// As [`Study::new`], with schemes from outside this program: the scenario names them like the shipped ones, and
+    /// As [`Study::new`], with algorithms from outside this program: the scenario names them like the shipped ones, and
     /// they stand beside those in all results. Only a program that has them can run the study again.
     ///
     /// # Errors
     ///
     /// The field that cannot be used, and the allowed values.
-    pub fn with_schemes(scenario: Scenario, directory: &Path, own: &[CustomStartup]) -> Result<Self, InputError> {
+    pub fn with_own(scenario: Scenario, directory: &Path, own: &Own) -> Result<Self, InputError> {
         let plan = scenario.plan_with(directory, own)?;
         Ok(Self { scenario, directory: directory.to_owned(), plan, notes: Vec::new() })
     }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use flowstart_core::aqm::QueueConfig;
 use flowstart_core::avoidance::AvoidanceConfig;
 use flowstart_core::controller::WindowValidation;
 use flowstart_core::rng::mix;
@@ -292,13 +293,17 @@ impl Plan {
         })
     }
 
-    /// Names of the schemes from outside this program.
-    pub fn own_schemes(&self) -> Vec<&'static str> {
-        let own = |scheme: &PerTransport<StartupConfig>| match scheme.first() {
+    /// Names of the algorithms from outside this program.
+    pub fn own(&self) -> Vec<&'static str> {
+        let schemes = self.schemes.iter().filter_map(|scheme| match scheme.first() {
             StartupConfig::Custom(own) => Some(own.name()),
             _ => None,
-        };
-        let mut names: Vec<_> = self.schemes.iter().filter_map(own).collect();
+        });
+        let aqms = self.aqms.iter().filter_map(|aqm| match &aqm.value {
+            Aqm::Registered(QueueConfig::Custom(own)) => Some(own.name()),
+            _ => None,
+        });
+        let mut names: Vec<_> = schemes.chain(aqms).collect();
         names.sort_unstable();
         names.dedup();
         names

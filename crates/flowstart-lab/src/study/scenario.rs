@@ -8,7 +8,6 @@ use std::path::Path;
 use flowstart_core::controller::WindowValidation;
 use flowstart_core::spec::names;
 use flowstart_core::spec::plain::plain;
-use flowstart_core::startup::CustomStartup;
 use flowstart_core::units::Bytes;
 use serde::{Deserialize, Deserializer, Serialize};
 use toml::Spanned;
@@ -22,9 +21,10 @@ use crate::spec::link::Link;
 use crate::spec::mobility::Move;
 use crate::spec::transport::{BOTH, OF_BOTH, Transport};
 use crate::spec::workload::Workload;
-use crate::spec::{InputError, STACK, Written};
+use crate::spec::{InputError, Written};
 use crate::study::axis::axes;
 use crate::study::entries::{default_of, distinct, each};
+use crate::study::own::Own;
 use crate::study::per_transport::PerTransport;
 use crate::study::plan::{AXES, Axis, Plan};
 use crate::study::rules::{connections, cross_traffic, oracle, pages, proxies, sharing, sockets, web_sessions};
@@ -230,18 +230,6 @@ impl std::fmt::Display for ScenarioError {
 
 impl std::error::Error for ScenarioError {}
 
-/// Refuses schemes of the caller's whose names mean something else. Their constructor refuses those of shipped schemes.
-fn check_names(own: &[CustomStartup]) -> Result<(), InputError> {
-    for (place, scheme) in own.iter().enumerate() {
-        let name = scheme.name();
-        if name == STACK || own[..place].iter().any(|other| other.name() == name) {
-            let problem = format!("names two schemes; allowed is a name other than {STACK} for each scheme");
-            return Err(InputError::new("scheme", name, problem));
-        }
-    }
-    Ok(())
-}
-
 /// The field of a scenario whose value has this place in it.
 fn field_at(text: &str, place: &Range<usize>) -> Option<String> {
     let fields = DeTable::parse(text).ok()?.into_inner();
@@ -288,12 +276,12 @@ impl Scenario {
 
     /// Checks everything and returns a plan. Trace files are relative to `directory`.
     pub fn plan(&self, directory: &Path) -> Result<Plan, InputError> {
-        self.plan_with(directory, &[])
+        self.plan_with(directory, &Own::default())
     }
 
-    /// As [`Scenario::plan`]; its schemes may also be the caller's `own`.
-    pub fn plan_with(&self, directory: &Path, own: &[CustomStartup]) -> Result<Plan, InputError> {
-        check_names(own)?;
+    /// As [`Scenario::plan`]; its schemes and queue disciplines may also be the caller's `own`.
+    pub fn plan_with(&self, directory: &Path, own: &Own) -> Result<Plan, InputError> {
+        own.check()?;
         for (field, text) in [("title", &self.title), ("question", &self.question), ("analysis", &self.analysis)] {
             // They would reach terminals and pages.
             if let Some(place) =
@@ -326,7 +314,7 @@ impl Scenario {
             }
         }
         let sizes = self.sizes(Bytes::new(u64::from(transports[0].profile.payload)))?;
-        let readings = self.readings(&transports, own, &links, &sizes)?;
+        let readings = self.readings(&transports, &own.schemes, &links, &sizes)?;
         let (mut schemes, mut scheme_avoidances) = (Vec::new(), Vec::new());
         let (mut avoidances, mut competitors) = (Vec::new(), Vec::new());
         let scheme_connections = readings.first().map(|reading| reading.connections.clone()).unwrap_or_default();
@@ -337,7 +325,7 @@ impl Scenario {
             competitors.push(reading.competitors);
         }
         let plan = Plan {
-            aqms: each("aqm", &self.aqm, |text| Aqm::parse("aqm", text))?,
+            aqms: each("aqm", &self.aqm, |text| Aqm::parse_with("aqm", text, &own.aqms))?,
             avoidances: PerTransport::of(avoidances),
             scheme_avoidances,
             scheme_connections,

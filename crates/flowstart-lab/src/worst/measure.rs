@@ -155,6 +155,7 @@ mod tests {
             fct_ms: fct_ms.iter().map(|fct| Some(*fct).filter(|fct| *fct > 0.0)).collect(),
             inflation: vec![inflation; reps],
             harm_mbit: harm_mbit.map_or(Vec::new(), |mbit| vec![mbit; reps]),
+            ..Measured::default()
         }
     }
 

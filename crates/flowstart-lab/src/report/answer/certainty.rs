@@ -4,25 +4,10 @@ use flowstart_report::{Kind, Verdict};
 
 use super::words::{MOST_NAMED, percent};
 use crate::results::cell_summary::{CellSummary, Comparison};
+use crate::results::coverage::coverage;
 use crate::results::felt::felt;
 use crate::results::summary::Summary;
 use crate::study::plan::{Axis, Cell, Plan};
-
-/// How often simultaneous intervals contain all their values, in percent, as
-/// [`flowstart_statistics::simultaneous_ratios`] was measured: of up to 5, 50 and 500 comparisons, from fewer
-/// repetitions than this.
-const COVERAGE: [(usize, [u32; 3]); 6] = [
-    (3, [80, 26, 0]),
-    (5, [91, 81, 55]),
-    (10, [92, 85, 70]),
-    (20, [93, 91, 84]),
-    (30, [94, 93, 91]),
-    (100, [94, 93, 92]),
-];
-/// The families of these numbers.
-const FAMILIES: [usize; 3] = [5, 50, 500];
-/// From this percentage on intervals hold as often as they say.
-const AS_SAID: u32 = 94;
 
 /// Repetitions below which the interval of one comparison is not trusted: of times that have two values, those of 2 and
 /// 3 repetitions missed the ratio of 300 in a third and a fifth of 60 trials, those of 5 in one of 20.
@@ -73,16 +58,7 @@ pub(super) fn few_repetitions(summary: &Summary) -> Option<String> {
             || format!("An interval of {fewest} repetitions is too narrow where times jump, as losses make them.");
         return (fewest < FEW).then(narrow);
     }
-    let (_, measured) = COVERAGE.into_iter().find(|(below, _)| fewest < *below)?;
-    let family = FAMILIES.iter().position(|most| repetitions.len() <= *most);
-    let covered = measured[family.unwrap_or(FAMILIES.len() - 1)];
-    let at_most = if family.is_none() { "at most " } else { "" };
-    let of = format!("With {fewest} repetitions all of so many intervals hold");
-    match covered {
-        AS_SAID.. => None,
-        0 => Some(format!("{of} next to never.")),
-        percent => Some(format!("{of} in {at_most}some {percent} % of experiments, not in 95 %.")),
-    }
+    coverage(repetitions.len(), fewest)
 }
 
 /// Where the mean is the time of few runs, because times are of two kinds or vary much.

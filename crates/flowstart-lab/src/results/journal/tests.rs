@@ -281,7 +281,7 @@ fn results_that_the_manifest_was_not_written_for_are_refused() {
         unix_time_s: 0,
         files: Vec::new(),
         experiment: Some(Identity::of(&plan)),
-        own_schemes: Vec::new(),
+        own: Vec::new(),
         rows: None,
     };
     let summary = crate::results::summary::summarize(&plan, &rows);

@@ -122,11 +122,19 @@ impl FromStr for Saved {
     }
 }
 
+/// A rate that a source states, as users write it.
+///
+/// # Errors
+///
+/// What is wrong, and what is allowed.
+pub fn stated_rate(text: &str) -> Result<Rate, String> {
+    within("RATE", text, &RATES)
+}
+
 /// Reads both keys.
 pub(super) fn read(spec: &mut Spec<'_>) -> Result<(Told<Saved>, Told<Rate>), InputError> {
     let saved = spec.read_with("saved", |text| Told::read(text, str::parse))?;
-    let rate = |text: &str| within("RATE", text, &RATES);
-    let oracle = spec.read_with("oracle", |text| Told::read(text, rate))?;
+    let oracle = spec.read_with("oracle", |text| Told::read(text, stated_rate))?;
     Ok((saved.unwrap_or_default(), oracle.unwrap_or_default()))
 }
 

@@ -33,7 +33,7 @@ pub(crate) mod recording;
 mod variation;
 
 pub use hint::Hinted;
-pub use known::{Saved, Told};
+pub use known::{Saved, Told, stated_rate};
 pub use options::options;
 pub use presets::{PRESETS, Preset};
 pub use proxy::{Distribution, Proxy};
@@ -105,6 +105,8 @@ pub struct Link {
     pub up_trace_file: Option<PathBuf>,
     /// Buffer of the reverse direction.
     pub up_buffer: Buffer,
+    /// Packets of the reverse direction arrive together, once in this time.
+    pub up_aggregation: Option<Duration>,
     /// Rate of the hosts' own links.
     pub access_rate: Rate,
     /// Propagation delay of the hosts' own links.
@@ -167,6 +169,8 @@ pub struct ResolvedLink {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) up_trace: Option<String>,
     pub(crate) up_buffer: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) up_aggregation: Option<String>,
     pub(crate) access_rate: String,
     pub(crate) access_delay: String,
     pub(crate) access_jitter: Option<String>,
@@ -230,7 +234,7 @@ impl Link {
     /// Whether rate and delay are constant, and nothing but queues comes between the hosts.
     pub fn is_steady(&self) -> bool {
         let constant = self.has_fixed_rate() && self.varies.delay.is_none();
-        constant && self.policer.is_none() && !self.xcp && self.proxy.is_none()
+        constant && self.up_aggregation.is_none() && self.policer.is_none() && !self.xcp && self.proxy.is_none()
     }
 
     /// Whether it is one steady hop, of which closed forms hold.
@@ -311,11 +315,13 @@ impl Link {
             jitter: self.jitter,
             delay_steps: self.varies.delay.map(share),
             reordering: self.reordering,
+            aggregation: None,
         };
         let capacity = self.up_trace.clone().map_or(Capacity::Rate(self.up_rate), Capacity::Trace);
         let back = LinkConfig {
             capacity,
             limit: self.limit(self.up_buffer, self.up_rate),
+            aggregation: self.up_aggregation.map(|time| time / u64::from(self.hops)),
             ..LinkConfig::new(self.up_rate, delay)
         };
         (forward, back)
@@ -337,6 +343,7 @@ impl Link {
             up_rate: self.up_rate.to_string(),
             up_trace: self.up_trace_file.as_ref().map(|file| file.display().to_string()),
             up_buffer: self.up_buffer.to_string(),
+            up_aggregation: self.up_aggregation.map(|time| time.to_string()),
             access_rate: self.access_rate.to_string(),
             access_delay: self.access_delay.to_string(),
             hops: self.hops,

@@ -45,6 +45,8 @@ const KEYS: &[Key<Link>] = &[
     Key::new("up_trace", "a Mahimahi file", "recorded capacity of the reverse direction", "none")
         .such_as("up_trace=lte.up"),
     Key::new("up_buffer", "as buffer", "buffer of the reverse direction", "unlimited").such_as("up_buffer=100pkt"),
+    Key::new("up_aggregation", "1us to 1s", "packets of the reverse direction arrive together, once in this", "none")
+        .such_as("up_aggregation=5ms"),
     Key::new("hops", "1 to 64", "bottleneck links in a row, which share the RTT", "1")
         .such_as("hops=2")
         .only_simulated(|link| link.hops > 1),

@@ -15,6 +15,9 @@ use super::{ACCESS_RATE, Buffer, Cross, Hinted, Link, PRESETS, Varies, hint, kno
 /// Longest propagation delay of anything.
 const LONGEST_DELAY: Duration = Duration::from_millis(100_000);
 
+/// Longest time that a link may keep packets to let them arrive together.
+const LONGEST_AGGREGATION: Duration = Duration::from_millis(1_000);
+
 /// Largest buffer and bucket: far larger quantities would change when written and read again.
 const LARGEST_BUCKET: Bytes = Bytes::new(1_000_000_000_000);
 
@@ -94,6 +97,8 @@ fn read(spec: &mut Spec<'_>, noise: bool, directory: &Path) -> Result<Link, Inpu
     let up_rate = spec.within("up_rate", RATES)?;
     let up_trace = recording::read(spec, "up_trace", directory)?;
     let up_buffer = self::buffer(spec, "up_buffer")?.unwrap_or(Buffer::Unlimited);
+    let aggregated = Duration::from_micros(1)..=LONGEST_AGGREGATION;
+    let up_aggregation = spec.within("up_aggregation", aggregated)?;
     let access_rate = spec.within("access_rate", RATES)?.unwrap_or(ACCESS_RATE);
     let access_delay = spec.within("access_delay", Duration::ZERO..=LONGEST_DELAY)?.unwrap_or(Duration::ZERO);
     let access_jitter = spec.read_with("access_jitter", |text| jitter(text, "1ms"))?.or(noise.then_some(NOISE));
@@ -155,6 +160,7 @@ fn read(spec: &mut Spec<'_>, noise: bool, directory: &Path) -> Result<Link, Inpu
         up_trace,
         up_trace_file,
         up_buffer,
+        up_aggregation,
         access_rate,
         access_delay,
         access_jitter,

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use flowstart_core::spec::names;
 use flowstart_core::units::Rate;
 use flowstart_sim::link::capacity_trace::CapacityTrace;
 
@@ -41,11 +42,23 @@ fn place(name: &str, directory: &Path) -> PathBuf {
     if file.exists() { file } else { beside.unwrap_or(file) }
 }
 
+/// The end of the keys that name recordings, as [`names::key`] spells it.
+const KEY: &str = "trace";
+
+/// The recordings that a link names.
+pub(crate) fn named(link: &str) -> impl Iterator<Item = &str> {
+    // `trace=FILE`, `up_trace=FILE`, and with the user's name of the link `lte=trace=FILE`.
+    let is_key = |text: &str| names::key(text.trim()).ends_with(KEY);
+    let of_part = move |part| {
+        let mut places = str::match_indices(part, '=').map(|(place, _)| place);
+        places.find(|place| is_key(&part[..*place])).map(|place| part[place + 1..].trim())
+    };
+    link.split(',').filter_map(of_part)
+}
+
 /// The names of the recordings of a link that are not where `directory` would have them.
 pub(crate) fn missing<'a>(link: &'a str, directory: &Path) -> Vec<&'a Path> {
-    // `trace=FILE`, `up_trace=FILE`, and with the user's name of the link `lte=trace=FILE`.
-    let named = link.split(',').filter_map(|part| part.rsplit_once("trace=")).map(|(_, name)| name.trim());
-    let absent = named.filter(|name| !place(name, directory).exists());
+    let absent = named(link).filter(|name| !place(name, directory).exists());
     absent.filter_map(|name| Path::new(name).file_name().map(Path::new)).collect()
 }
 
@@ -57,4 +70,19 @@ fn load(file: &Path) -> Result<CapacityTrace, String> {
         format!("{shown}, line {line}: this is not text; expected one whole number of milliseconds per line")
     })?;
     CapacityTrace::parse(&text).map_err(|error| format!("{shown}: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_recordings_of_a_link_are_found_however_their_keys_are_written() {
+        let found = |link| named(link).collect::<Vec<_>>();
+        assert_eq!(found("trace=a/down,rtt=40ms,up_trace=a=up"), ["a/down", "a=up"]);
+        assert_eq!(found("cell=trace=down,rtt=40ms"), ["down"]);
+        assert_eq!(found("cell=Trace = down ,UP-TRACE=up"), ["down", "up"]);
+        assert_eq!(found("at=2s, tRaCe=/etc/passwd"), ["/etc/passwd"]);
+        assert!(found("lte,buffer=1bdp").is_empty() && found("trace").is_empty());
+    }
 }

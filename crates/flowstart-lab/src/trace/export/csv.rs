@@ -19,6 +19,52 @@ impl TracedRun {
     }
 }
 
+/// What the values of a column are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A text.
+    Text,
+    /// A whole number, not negative.
+    Count,
+    /// A number.
+    Number,
+    /// true or false.
+    Flag,
+}
+
+/// The columns of every table, in their order.
+pub const COLUMNS: [(&str, Kind); 15] = [
+    ("time_ms", Kind::Number),
+    ("flow", Kind::Count),
+    ("event", Kind::Text),
+    ("offset", Kind::Count),
+    ("bytes", Kind::Count),
+    ("retransmission", Kind::Flag),
+    ("cwnd", Kind::Count),
+    ("ssthresh", Kind::Count),
+    ("in_flight", Kind::Count),
+    ("pacing_mbit", Kind::Number),
+    ("srtt_ms", Kind::Number),
+    ("queue_packets", Kind::Count),
+    ("queue_bytes", Kind::Count),
+    ("delay_ms", Kind::Number),
+    ("detail", Kind::Text),
+];
+/// The column of the scheme, before the others.
+const SCHEME: (&str, Kind) = ("scheme", Kind::Text);
+/// The columns of inner variables, behind the others.
+const VARIABLES: [(&str, Kind); 4] =
+    [("algorithm", Kind::Text), ("variable", Kind::Text), ("value", Kind::Number), ("unit", Kind::Text)];
+
+impl Columns {
+    /// All columns of the table, in their order.
+    pub fn all(&self) -> Vec<(&'static str, Kind)> {
+        let scheme = self.scheme.as_ref().map(|_| SCHEME);
+        let variables = if self.variables { &VARIABLES[..] } else { &[] };
+        scheme.into_iter().chain(COLUMNS).chain(variables.iter().copied()).collect()
+    }
+}
+
 /// What a table has beside the events of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Columns {
@@ -55,12 +101,8 @@ impl<W: Write> Table<W> {
         if columns.continues {
             return Ok(table(out));
         }
-        let first = if columns.scheme.is_some() { "scheme," } else { "" };
-        let last = if columns.variables { ",algorithm,variable,value,unit" } else { "" };
-        writeln!(
-            out,
-            "{first}time_ms,flow,event,offset,bytes,retransmission,cwnd,ssthresh,in_flight,pacing_mbit,srtt_ms,queue_packets,queue_bytes,delay_ms,detail{last}"
-        )?;
+        let names: Vec<&str> = columns.all().iter().map(|(name, _)| *name).collect();
+        writeln!(out, "{}", names.join(","))?;
         Ok(table(out))
     }
 

@@ -29,7 +29,7 @@ mod quick_start_tests;
 #[cfg(test)]
 mod tests;
 
-pub use csv::Columns;
+pub use csv::{COLUMNS, Columns, Kind};
 pub use exporter::{ExportError, Exported, Format, Outputs, Sink, export};
 
 /// A description of the run, in a sentence.

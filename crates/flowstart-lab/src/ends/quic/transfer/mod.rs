@@ -9,7 +9,7 @@ use std::sync::Arc;
 use bytes::Buf;
 use flowstart_core::aqm::EcnCodepoint;
 use flowstart_core::scone::wire::{RateSignal, lower};
-use flowstart_core::time::Timestamp;
+use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::Bytes;
 use flowstart_quic::{ControllerFactory, Flow};
 use flowstart_sim::flow::FlowConfig;
@@ -92,6 +92,8 @@ pub(super) struct Transfer {
     blocked_since: Option<Timestamp>,
     /// The next wake-up time of each end.
     timeouts: [Timestamp; 2],
+    /// When the timer of either end fired last.
+    timed_out: [Timestamp; 2],
     /// End of the new data in the server's last packet, if the next packet must be like it. The last packet was full
     /// and carried nothing else of the stream, and no event since could change the next one. A packet carries lost data
     /// before new data.
@@ -194,6 +196,7 @@ impl Transfer {
             limit: profile.first_receive_window().get(),
             blocked_since: None,
             timeouts: [Timestamp::NEVER; 2],
+            timed_out: [Timestamp::NEVER; 2],
             steady: None,
             scone: scone::Scone::new(profile.scone),
             // Between full packets there may be probes.
@@ -223,6 +226,10 @@ impl Transfer {
             connection.handle_timeout(instant(now));
             self.steady = self.steady.filter(|_| side == CLIENT);
             self.pump(network, under_way, side);
+            // noq's pacer waits for no time at all if less than a nanosecond is missing. On a host time passes anyway.
+            if std::mem::replace(&mut self.timed_out[side], now) == now {
+                self.timeouts[side] = self.timeouts[side].max(now + Duration::from_nanos(1));
+            }
         }
         self.arm(network);
     }
