@@ -106,18 +106,30 @@ pub fn read_stream(source: impl Read, most: u64) -> Result<Vec<u8>, FileError> {
     if bytes.len() as u64 > most { Err(FileError::TooLong { most }) } else { Ok(bytes) }
 }
 
+/// Refuses what is no regular file: a device, a pipe or a folder would be gone where a file takes its place.
+fn refuse_special(file: &Path) -> io::Result<()> {
+    match fs::metadata(file) {
+        Ok(there) if !there.is_file() => {
+            let problem = "is no regular file; allowed are regular files and names that are free";
+            Err(io::Error::new(io::ErrorKind::InvalidInput, problem))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Begins a file beside this one, to be put in its place when it is complete: its name, which no other file has, and
 /// the file.
 ///
 /// # Errors
 ///
-/// Why it cannot be made.
+/// Why it cannot be made. What is there and is no regular file is refused.
 pub fn begin_beside(file: &Path) -> io::Result<(PathBuf, File)> {
     begin(file, OpenOptions::new().write(true))
 }
 
 /// As [`begin_beside`], opened as these options say.
 fn begin(file: &Path, options: &mut OpenOptions) -> io::Result<(PathBuf, File)> {
+    refuse_special(file)?;
     loop {
         let mut name = file.to_owned().into_os_string();
         name.push(format!(".{:08x}.new", rand::random::<u32>()));
@@ -150,8 +162,10 @@ fn keep_private(_new: &Path, _file: &Path) -> io::Result<()> {
 ///
 /// # Errors
 ///
-/// Why it does not have the name, or might lose it. `new` is then where it was, or in its place.
+/// Why it does not have the name, or might lose it. `new` is then where it was, or in its place. Nothing but a regular
+/// file is replaced.
 pub fn put_in_place(new: &Path, file: &Path) -> io::Result<()> {
+    refuse_special(file)?;
     // Its content before its name: otherwise the name could lead to an empty file.
     sync_content(new)?;
     keep_private(new, file)?;
@@ -312,6 +326,21 @@ mod tests {
         let taken = folder.path().join("taken");
         fs::create_dir(&taken).unwrap();
         assert!(replace(&taken, b"three").is_err());
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn devices_and_pipes_are_not_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        for special in [&*pipe, folder.path(), Path::new("/dev/null")] {
+            let error = replace(special, b"content").unwrap_err();
+            assert!(error.to_string().starts_with("is no regular file"), "{}: {error}", special.display());
+        }
+        let new = folder.path().join("new");
+        fs::write(&new, "content").unwrap();
+        assert!(put_in_place(&new, &pipe).is_err() && new.exists());
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
     }
 

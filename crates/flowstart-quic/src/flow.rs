@@ -38,6 +38,8 @@ pub struct Status {
     pub min_rtt: Option<Duration>,
     /// Smoothed RTT; `None` before the first sample.
     pub smoothed_rtt: Option<Duration>,
+    /// Largest smoothed RTT so far; `None` before the first sample.
+    pub longest_rtt: Option<Duration>,
     /// Highest rate at which the path delivered over at least one RTT.
     pub highest_rate: Option<Rate>,
     /// Bytes delivered.
@@ -170,12 +172,16 @@ impl Flow {
     /// The application is about to send `payload` bytes; `packet` is the size of its UDP payloads. Ends the waiting of
     /// [`Flow::waiting`].
     pub fn expect(&self, payload: Bytes, packet: Bytes) {
+        let mut shared = self.shared();
+        shared.sources.knowledge_mut().bytes_waiting = Some(Self::with_overhead(payload, packet));
+        shared.waits = false;
+    }
+
+    /// What `payload` bytes are in packets of this size, with what packets have beside data.
+    pub fn with_overhead(payload: Bytes, packet: Bytes) -> Bytes {
         let room = packet.get().saturating_sub(PACKET_OVERHEAD).max(1);
         let packets = payload.get().div_ceil(room);
-        let mut shared = self.shared();
-        shared.sources.knowledge_mut().bytes_waiting =
-            Some(payload + Bytes::new(packets.saturating_mul(PACKET_OVERHEAD)));
-        shared.waits = false;
+        payload + Bytes::new(packets.saturating_mul(PACKET_OVERHEAD))
     }
 
     /// What the controller has done so far.

@@ -16,13 +16,12 @@
 //!
 //! - **Pacing is the host's alone**: a window leaves at 1.25 windows per smoothed RTT, in bursts of 10 to 256 packets.
 //!   The host does not ask for the controller's rate. Schemes that send at another rate than one window per RTT cannot
-//!   work and are refused: `swift-start` (packets back to back), `suss` (its own pacing of the window), `more-start` (a
-//!   requested rate), `bbr`. A launch that is to be spread over one RTT (`jump-start`, `careful-resume`, `rapid-start`)
-//!   would be spread over 0.8 RTT by these numbers. Measured on loopback sockets, 344 packets over 82 ms: the first 300
-//!   take 88 to 99 ms, in bursts of up to 18 with 3 ms between, and not the 57 ms of 0.8 RTT; noq takes 75 to 80 ms for
-//!   them, and the launch's own rate gives 71 ms
-//!   (`cargo test -p flowstart-quic --features quinn --test quinn --test wire -- --nocapture`). It is open why quinn is
-//!   slower than its own rate.
+//!   work and are refused: `swift-start` (packets back to back), `suss` and `plumb` (their own pacing of the window),
+//!   `more-start` (a requested rate), `bbr`. A launch that is to be spread over one RTT (`jump-start`,
+//!   `careful-resume`, `rapid-start`) would be spread over 0.8 RTT by these numbers. Measured on loopback sockets, 344
+//!   packets over 82 ms: the first 300 take 88 to 99 ms, in bursts of up to 18 with 3 ms between, and not the 57 ms of
+//!   0.8 RTT; noq takes 75 to 80 ms for them, and the launch's own rate gives 71 ms (`cargo test -p flowstart-quic
+//!   --features quinn --test quinn --test wire -- --nocapture`). It is open why quinn is slower than its own rate.
 //! - **Before the first RTT sample** the host paces for an RTT of 333 ms.
 //! - **Packets are reported in batches**, and losses as sums with the time of the latest. So the controller's positions
 //!   are batches. Packets that hold only acknowledgements count when they leave, until the next acknowledgement

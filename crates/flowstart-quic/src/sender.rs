@@ -387,6 +387,7 @@ impl Sender {
         status.in_startup = controller.in_startup();
         status.min_rtt = rtt.min();
         status.smoothed_rtt = rtt.is_sampled().then(|| rtt.smoothed());
+        status.longest_rtt = status.longest_rtt.max(status.smoothed_rtt);
         // At most as many as the log keeps, and nothing if there are none.
         let mut decided = Vec::new();
         while let Some((time, decision)) = controller.take_decision() {

@@ -252,8 +252,8 @@ impl<B: Buf> quic::RecvStream for BidiStream<B> {
                 self.receive.stop_sending(malformed);
                 quic::SendStream::reset(&mut self.send, malformed);
             }
-            Ok(None) if self.send.role == Role::Server && self.receive.frames.is_cut_off() => {
-                // RFC 9114, section 7.1. h3 takes a part of a number for nothing.
+            Ok(None) if self.receive.frames.is_cut_off() => {
+                // RFC 9114, section 7.1. h3 takes a part of a number for nothing, and a part of content for all of it.
                 return Poll::Ready(Err(self.receive.close(Code::H3_FRAME_ERROR, b"the stream ends within a frame")));
             }
             Ok(None) | Err(_) => self.send.has_request_ended = true,
@@ -422,6 +422,9 @@ impl quic::RecvStream for RecvStream {
                 Ok(()) => Ok(Some(self.buffer.split().freeze())),
                 Err(Refused::Malformed) => {
                     Err(StreamErrorIncoming::StreamTerminated { error_code: Code::H3_MESSAGE_ERROR.value() })
+                }
+                Err(Refused::Unexpected) => {
+                    Err(self.close(Code::H3_FRAME_UNEXPECTED, b"a frame of the message comes behind its trailers"))
                 }
                 Err(Refused::TooLarge) => {
                     Err(self.close(Code::H3_EXCESSIVE_LOAD, b"a frame is announced that is too large"))

@@ -3,6 +3,8 @@
 //! `flowstart analyze` reads a part of them: [`PerConnection`], with the [`names`] and [classes of sizes](size_class)
 //! declared here.
 
+mod paths;
+
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -15,6 +17,9 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
+
+use self::paths::Paths;
+pub(crate) use self::paths::{BY_LINK, names as path_names};
 
 /// Names of what [`PerConnection`] counts, as they stand in the text.
 pub(crate) mod names {
@@ -274,6 +279,8 @@ pub(crate) struct Metrics {
     pub(crate) fct: Family<OfScheme, Histogram>,
     /// What schemes are compared by.
     pub(crate) connections: PerConnection,
+    /// What connections show of their paths.
+    pub(crate) paths: Paths,
     /// Requests.
     pub(crate) requests: Family<Answered, Counter<u64, AtomicU64>>,
     /// Requests before their connection's handshake was complete.
@@ -294,6 +301,7 @@ impl Metrics {
         let mut registry = Registry::with_prefix("flowstart");
         let metrics = Self {
             connections: PerConnection::new(&mut registry),
+            paths: Paths::new(&mut registry),
             active: Gauge::default(),
             attempts: Family::default(),
             launches: Family::default(),

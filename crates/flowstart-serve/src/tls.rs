@@ -8,7 +8,7 @@ use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, Server
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName, UnixTime};
-use rustls::{ClientConfig, DigitallySignedStruct, KeyLogFile, RootCertStore, ServerConfig, SignatureScheme};
+use rustls::{ClientConfig, DigitallySignedStruct, KeyLog, KeyLogFile, RootCertStore, ServerConfig, SignatureScheme};
 use x509_parser::parse_x509_certificate;
 
 use crate::warnings::Warnings;
@@ -143,8 +143,18 @@ impl Certificate {
             .and_then(|builder| builder.with_no_client_auth().with_single_cert(chain, key))
             .map_err(TlsError::Certificate)?;
         config.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
-        config.key_log = Arc::new(KeyLogFile::new());
+        config.key_log = key_log()?;
         Ok(config)
+    }
+}
+
+/// Who writes the secrets of connections into the file that SSLKEYLOGFILE names.
+fn key_log() -> Result<Arc<dyn KeyLog>, TlsError> {
+    let file = std::env::var_os("SSLKEYLOGFILE").map(PathBuf::from);
+    // A pipe would be waited for.
+    match file.filter(|file| file.metadata().is_ok_and(|found| !found.is_file())) {
+        Some(file) => Err(unusable(&file, "SSLKEYLOGFILE has to name a regular file")),
+        None => Ok(Arc::new(KeyLogFile::new())),
     }
 }
 
@@ -167,7 +177,7 @@ impl Trust {
             Self::Authorities(file) => builder.with_root_certificates(authorities(file)?).with_no_client_auth(),
         };
         config.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
-        config.key_log = Arc::new(KeyLogFile::new());
+        config.key_log = key_log()?;
         Ok(config)
     }
 }

@@ -117,7 +117,11 @@ impl TokenStore for Tokens {
     fn take(&self, server_name: &str) -> Option<Bytes> {
         let mut kept = self.kept();
         let latest = kept.iter().rposition(|(server, _)| server == server_name)?;
-        Some(kept.remove(latest).1)
+        let (_, token) = kept.remove(latest);
+        drop(kept);
+        // Also if this process is killed before its end. Who saves at the end hears why that does not work.
+        let _ = self.save();
+        Some(token)
     }
 }
 

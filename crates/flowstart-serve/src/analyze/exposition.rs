@@ -7,6 +7,9 @@ use std::collections::BTreeMap;
 /// Longest text that is read.
 pub const LONGEST: u64 = 64 << 20;
 
+/// The last line of a text.
+const END: &str = "# EOF";
+
 /// One number.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sample {
@@ -34,14 +37,21 @@ pub struct NoSample {
 ///
 /// # Errors
 ///
-/// [`NoSample`] for the first line that is neither a sample nor a comment.
+/// [`NoSample`] for the first line that is neither a sample nor a comment, or for the end if it is not that of a whole
+/// text (`# EOF`): counts of one that was cut would be too small.
 pub fn samples(text: &str) -> Result<Vec<Sample>, NoSample> {
     let mut samples = Vec::new();
+    let mut is_whole = false;
     for (line, content) in (1..).zip(text.lines()) {
         let content = content.trim();
+        is_whole = content == END || (is_whole && content.is_empty());
         if !content.is_empty() && !content.starts_with('#') {
             samples.push(sample(line, content).map_err(|cause| NoSample { line, cause })?);
         }
+    }
+    if !is_whole {
+        let cause = format!("the last line is not `{END}`, so the end of it is missing");
+        return Err(NoSample { line: text.lines().count(), cause });
     }
     Ok(samples)
 }
@@ -126,6 +136,16 @@ mod tests {
         assert_eq!((read[0].name.as_str(), read[0].value, read[0].line), ("a_total", 3.0, 2));
         assert_eq!((read[0].labels["x"].as_str(), read[0].labels["y"].as_str()), ("1", "a\"b\\,}\n"));
         assert_eq!((read[1].value, read[1].labels.len(), read[2].value), (-1500.0, 0, f64::INFINITY));
+    }
+
+    #[test]
+    fn what_was_cut_is_refused() {
+        let whole = "a 1\nb 2\n# EOF\n";
+        assert_eq!(samples(whole).unwrap().len(), 2);
+        for end in [8, 4, 0] {
+            assert!(samples(&whole[..end]).unwrap_err().cause.contains("`# EOF`"), "{end}");
+        }
+        assert!(samples("a 1\n# EOF\nb 2\n").unwrap_err().cause.contains("`# EOF`"));
     }
 
     #[test]

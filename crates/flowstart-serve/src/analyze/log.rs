@@ -4,11 +4,18 @@
 //! it names the connection's scheme (`flowstart:connection`) and its answers (`flowstart:answered`). A file whose
 //! writer was killed may end within a record; everything before it counts.
 
-use std::io::{self, BufRead, BufReader};
+use std::io::{self, BufRead, BufReader, Read, Seek};
 use std::path::{Path, PathBuf};
 
+use flowstart_core::units::Bytes;
+use ipnet::IpNet;
 use serde::Deserialize;
 use serde_json::value::RawValue;
+
+use super::path::Tracker;
+use crate::path_shown::PathShown;
+use crate::recording::event::What;
+use crate::recording::{self, Recording, RecordingError};
 
 /// Longest record that is read. The writer's are a few hundred bytes.
 const LONGEST_RECORD: usize = 1 << 20;
@@ -45,6 +52,8 @@ pub struct Connection {
     pub id: Option<String>,
     /// The startup scheme as the operator wrote it.
     pub scheme: String,
+    /// The client's network, /24 or /48, if the server was to write it.
+    pub network: Option<String>,
     /// What was answered completely.
     pub answers: Vec<Answer>,
     /// Why startup ended, if it did.
@@ -72,6 +81,20 @@ impl Connection {
     }
 }
 
+/// A connection for a description of its server's paths.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OfPath {
+    /// What distinguishes it from all others, as [`Connection::id`].
+    pub id: Option<String>,
+    /// What it carried: the payload of its complete answers, or, in the file of another server, all that was
+    /// acknowledged.
+    pub size: Bytes,
+    /// Whether a source of path knowledge knew its path.
+    pub is_known: bool,
+    /// What it shows of its path; `None` if no RTT was measured.
+    pub shown: Option<PathShown>,
+}
+
 /// Why a file is useless.
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
@@ -92,6 +115,15 @@ pub enum LogError {
         line: usize,
         /// What is wrong.
         cause: String,
+    },
+    /// What other programs write as well cannot be used.
+    #[error(transparent)]
+    Recording(#[from] RecordingError),
+    /// It is not a sender's.
+    #[error("{path}: is the file of a client; use files of the server, which sends")]
+    OfClient {
+        /// The file.
+        path: PathBuf,
     },
     /// It is not of a connection that `flowstart serve` answered.
     #[error("{path}: no flowstart:connection event; use files that `flowstart serve --qlog` wrote")]
@@ -141,6 +173,7 @@ struct CommonFields {
 #[serde(default)]
 struct Data {
     scheme: Option<String>,
+    network: Option<String>,
     payload: Option<u64>,
     fct_ms: Option<f64>,
     old: Option<String>,
@@ -169,6 +202,47 @@ pub fn read(path: &Path) -> Result<Connection, LogError> {
     parse(&mut BufReader::new(file), path)
 }
 
+/// Reads the file of one connection for what it shows of its path. Standard events will do, so the file may be another
+/// server's, in any form that [`replay`](crate::replay) reads.
+///
+/// # Errors
+///
+/// [`LogError`] with the file and the line.
+pub fn read_path(path: &Path) -> Result<OfPath, LogError> {
+    parse_path(recording::open(path)?, path)
+}
+
+/// Reads what a connection shows of its path; `path` is for messages.
+///
+/// # Errors
+///
+/// As [`read_path`].
+pub fn parse_path<R: Read + Seek>(input: R, path: &Path) -> Result<OfPath, LogError> {
+    let mut recording = Recording::new(input, path);
+    let surroundings = recording.surroundings()?;
+    if surroundings.end.as_deref() == Some("client") {
+        return Err(LogError::OfClient { path: path.to_owned() });
+    }
+    let mut tracker = Tracker::default();
+    let (mut events, mut is_served, mut answered) = (0, false, Bytes::ZERO);
+    recording.events(&surroundings, &mut |event| {
+        events = event.number;
+        tracker.take(&event);
+        match &event.what {
+            What::Scheme(_) => is_served = true,
+            What::Answered { payload } => answered += Bytes::new(*payload),
+            _ => {}
+        }
+        Ok(())
+    })?;
+    if events == 0 {
+        return Err(recording.unfit("no event; what is needed is a qlog file of QUIC".into()).into());
+    }
+    let id = surroundings.group.map(|group| format!("{group} {}", surroundings.end.unwrap_or_default()));
+    let size = if is_served { answered } else { tracker.delivered() };
+    Ok(OfPath { id, size, is_known: tracker.is_known(), shown: tracker.shown() })
+}
+
 /// Reads a connection; `path` is for messages.
 ///
 /// # Errors
@@ -176,12 +250,11 @@ pub fn read(path: &Path) -> Result<Connection, LogError> {
 /// As [`read`].
 pub fn parse(input: &mut dyn BufRead, path: &Path) -> Result<Connection, LogError> {
     let mut connection = Connection::default();
-    let mut known = false;
     let mut record = Vec::new();
     for line in 1.. {
         record.clear();
         let limit = LONGEST_RECORD as u64 + 1;
-        let read = io::Read::take(&mut *input, limit).read_until(b'\n', &mut record);
+        let read = Read::take(&mut *input, limit).read_until(b'\n', &mut record);
         read.map_err(|cause| LogError::Unreadable { path: path.to_owned(), cause })?;
         let damaged = |cause: String| LogError::Damaged { path: path.to_owned(), line, cause };
         if record.len() > LONGEST_RECORD {
@@ -199,15 +272,16 @@ pub fn parse(input: &mut dyn BufRead, path: &Path) -> Result<Connection, LogErro
             let Trace { vantage_point, common_fields } = serde_json::from_str(trace.get()).map_err(broken)?;
             connection.id = common_fields.group_id.map(|group| format!("{group} {}", vantage_point.end));
         }
+        let name = name.strip_prefix("quic:").unwrap_or(name);
         let data = || data.map_or(Ok(Data::default()), |data| serde_json::from_str(data.get())).map_err(broken);
         match name {
-            "quic:packet_sent" => connection.sent += 1,
-            "quic:packet_lost" => {
+            "packet_sent" => connection.sent += 1,
+            "packet_lost" => {
                 connection.lost += 1;
                 let length = data()?.header.map_or(0, |header| header.length);
                 connection.lost_bytes = connection.lost_bytes.saturating_add(length);
             }
-            "quic:congestion_state_updated" => {
+            "congestion_state_updated" => {
                 let Data { old, new, trigger, .. } = data()?;
                 if old.as_deref() == Some("startup") {
                     connection.exit = connection.exit.or(trigger);
@@ -215,7 +289,7 @@ pub fn parse(input: &mut dyn BufRead, path: &Path) -> Result<Connection, LogErro
                 connection.window_cuts += u64::from(new.as_deref() == Some("recovery"));
                 connection.collapses += u64::from(new.as_deref() == Some("slow_start"));
             }
-            "quic:recovery_metrics_updated" if connection.exit.is_none() => {
+            "recovery_metrics_updated" if connection.exit.is_none() => {
                 let in_flight = data()?.bytes_in_flight.unwrap_or(0);
                 connection.startup_in_flight = connection.startup_in_flight.max(in_flight);
             }
@@ -224,9 +298,16 @@ pub fn parse(input: &mut dyn BufRead, path: &Path) -> Result<Connection, LogErro
                 connection.exited = connection.exited.or(window.map(|cwnd| Exit { millis: time, cwnd }));
             }
             "flowstart:connection" => {
-                let scheme = data()?.scheme;
+                let Data { scheme, network, .. } = data()?;
+                if let Some(network) = &network {
+                    network.parse::<IpNet>().map_err(|_| {
+                        let shown: String = network.chars().take(60).collect();
+                        damaged(format!("network is `{shown}`; allowed are those such as 192.0.2.0/24"))
+                    })?;
+                }
+                connection.network = network;
+                let scheme = scheme.filter(|scheme| !scheme.is_empty());
                 connection.scheme = scheme.ok_or_else(|| damaged("flowstart:connection has no scheme".into()))?;
-                known = true;
             }
             "flowstart:answered" => match data()? {
                 Data { payload: Some(bytes), .. } if bytes > MOST_PAYLOAD => {
@@ -245,7 +326,7 @@ pub fn parse(input: &mut dyn BufRead, path: &Path) -> Result<Connection, LogErro
             _ => {}
         }
     }
-    if known { Ok(connection) } else { Err(LogError::NoScheme { path: path.to_owned() }) }
+    if connection.scheme.is_empty() { Err(LogError::NoScheme { path: path.to_owned() }) } else { Ok(connection) }
 }
 
 /// `message` without its middle when it is long: the parser quotes a wrong value whole, and ends with the place.
@@ -294,6 +375,7 @@ mod tests {
         let expected = Connection {
             id: None,
             scheme: "blitzstart".into(),
+            network: None,
             answers: vec![Answer { bytes: 70_000, millis: 18.5 }],
             exit: Some("loss".into()),
             exited: Some(Exit { millis: 9.5, cwnd: 30_000 }),
@@ -306,6 +388,10 @@ mod tests {
         };
         assert_eq!(parsed(LOG).unwrap(), expected);
         assert_eq!(expected.lost_share(), Some(0.5));
+        let of = |network: &str| parsed(&LOG.replace("\"cubic\"", &format!("\"cubic\",\"network\":\"{network}\"")));
+        assert_eq!(of("2001:db8:1::/48").unwrap().network.as_deref(), Some("2001:db8:1::/48"));
+        let error = of("somewhere").unwrap_err().to_string();
+        assert!(error.starts_with("c.sqlog:2: network is `somewhere`; allowed are"), "{error}");
         // The writer was killed.
         assert_eq!(parsed(&format!("{LOG}\u{1e}{{\"time\":21,\"na")).unwrap(), expected);
     }

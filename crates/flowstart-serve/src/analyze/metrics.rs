@@ -365,6 +365,7 @@ fn compare(baseline: &str, base: &Arm, arm: &Arm) -> (Comparison, Option<f64>) {
         speedup: ratio.map(|(before, after)| before / after),
         speedup_ci95: speedup.map(|(log, _)| [log.low.exp(), log.high.exp()]),
         speedup_at_every_look: None,
+        quantiles: BTreeMap::new(),
         loss_delta,
         loss_delta_ci95: loss_interval.map(interval),
         significant: false,
@@ -429,6 +430,7 @@ pub fn analyze(total: &Scrape, baseline: Option<&str>) -> Result<Analysis, Unkno
             });
             groups.push(Group {
                 size: size_class_name(size).to_owned(),
+                network: None,
                 scheme: scheme.to_owned(),
                 n: arm.count as usize,
                 answers: arm.answers as usize,
@@ -479,7 +481,7 @@ mod tests {
             );
             text += &format!("{}{{{labels},reason=\"loss\"}} {}\n", names::EXITS, times.len());
         }
-        text
+        text + "# EOF\n"
     }
 
     fn scrape(text: &str) -> Result<Scrape, MetricsError> {

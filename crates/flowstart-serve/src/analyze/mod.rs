@@ -15,13 +15,15 @@
 pub mod exposition;
 pub mod log;
 pub mod metrics;
+mod path;
+pub mod paths;
 pub mod plan;
 
 use std::collections::BTreeMap;
 
 use flowstart_statistics::{
-    BootstrapEstimate, LEAST_EFFECT, LEVEL, Metric, RESAMPLES, RUNS_FOR_P99, at_every_look, bca, bca_mean, holm,
-    log_variance_of_mean, mean, median, quantile,
+    BootstrapEstimate, Interval, LEAST_EFFECT, LEVEL, Metric, RESAMPLES, RUNS_FOR_P99, at_every_look, bca, bca_mean,
+    errors_at_one_look, holm, log_variance_of_mean, log_variance_of_quantile, mean, median, quantile,
 };
 use serde::Serialize;
 
@@ -29,6 +31,10 @@ use self::log::Connection;
 use crate::metrics::{size_class, size_class_name};
 use crate::scheme::of_label;
 
+/// Up to this many networks are told apart, those of most connections; the others are one.
+const NETWORKS_APART: usize = 20;
+/// The name of the others, and of those whose network was not written.
+const OTHER_NETWORKS: &str = "other networks";
 /// Up to this many different sizes have a row each; more are grouped into classes.
 const SIZES_APART: usize = 8;
 
@@ -37,6 +43,9 @@ const SIZES_APART: usize = 8;
 pub struct Group {
     /// Size of the answers, or their class.
     pub size: String,
+    /// The network of the clients; absent unless networks are told apart.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub network: Option<String>,
     /// The scheme as the operator wrote it.
     pub scheme: String,
     /// Connections.
@@ -67,6 +76,9 @@ pub struct Comparison {
     /// The same if it holds at every look; absent unless that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub speedup_at_every_look: Option<[f64; 2]>,
+    /// The same of the median and of the 95th percentile, each for itself; absent from histograms.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub quantiles: BTreeMap<&'static str, QuantileRatio>,
     /// Difference of the lost shares.
     pub loss_delta: Option<f64>,
     /// 95 % interval.
@@ -78,6 +90,18 @@ pub struct Comparison {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shares_delta: Option<Vec<metrics::ShareDelta>>,
 }
+
+/// A quantile of the baseline's times over that of the scheme's.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct QuantileRatio {
+    /// Over 1 is faster.
+    pub speedup: f64,
+    /// Its 95 % interval, which holds at every look if that was asked for. Asymptotic: absent for few connections.
+    pub ci95: Option<[f64; 2]>,
+}
+
+/// The quantiles that are compared.
+const QUANTILES: [(&str, f64); 2] = [("median", 0.5), ("p95", 0.95)];
 
 /// What many connections say.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -117,7 +141,8 @@ struct Unit<'a> {
 pub const FEWEST_AT_EVERY_LOOK: usize = 50;
 
 /// Compares the schemes of `connections` with `baseline`; without one, with the scheme that most connections had. With
-/// a number of `planned` connections of both schemes, also at every look.
+/// a number of `planned` connections of both schemes, also at every look. `by_network` tells the clients' networks
+/// apart.
 ///
 /// # Errors
 ///
@@ -126,6 +151,7 @@ pub fn analyze(
     connections: &[Connection],
     baseline: Option<&str>,
     planned: Option<u64>,
+    by_network: bool,
 ) -> Result<Analysis, UnknownBaseline> {
     let answered: Vec<&Connection> = connections.iter().filter(|connection| !connection.answers.is_empty()).collect();
     let mut schemes: BTreeMap<&str, usize> = BTreeMap::new();
@@ -136,15 +162,18 @@ pub fn analyze(
     let baseline = baseline_of(&schemes, baseline)?;
     let mut groups = Vec::new();
     let mut p_values = Vec::new();
-    for (size, by_scheme) in by_size(&answered) {
+    let parts = if by_network { by_networks(&answered) } else { vec![(None, answered.clone())] };
+    let parts = parts.iter().flat_map(|(network, of_it)| by_size(of_it).into_iter().map(move |one| (network, one)));
+    for (network, (size, by_scheme)) in parts {
         let base = by_scheme.get(baseline);
         let others = by_scheme.iter().filter(|(scheme, _)| **scheme != baseline);
         for (scheme, units) in base.map(|units| (&baseline, units)).into_iter().chain(others) {
-            let mut group = group(&size, scheme, units);
+            let mut group = Group { network: network.clone(), ..group(&size, scheme, units) };
             if *scheme != baseline
                 && of_label(scheme).1
                 && let Some(base) = base
             {
+                // Each network has its part of the trial, so all of it counts.
                 let both = [baseline, scheme].iter().filter_map(|scheme| schemes.get(*scheme)).sum::<usize>();
                 let done = planned.map(|planned| both as f64 / planned as f64);
                 let (comparison, p_value) = compare(baseline, base, units, done);
@@ -189,6 +218,23 @@ fn baseline_of<'a>(schemes: &BTreeMap<&'a str, usize>, wanted: Option<&'a str>) 
     }
 }
 
+/// The connections of each network, that of most connections first.
+fn by_networks<'a>(connections: &[&'a Connection]) -> Vec<(Option<String>, Vec<&'a Connection>)> {
+    let mut networks: BTreeMap<&str, Vec<&Connection>> = BTreeMap::new();
+    for connection in connections {
+        networks.entry(connection.network.as_deref().unwrap_or_default()).or_default().push(connection);
+    }
+    let mut others = networks.remove("").unwrap_or_default();
+    let mut apart: Vec<(&str, Vec<&Connection>)> = networks.into_iter().collect();
+    apart.sort_by_key(|(_, of_it)| std::cmp::Reverse(of_it.len()));
+    others.extend(apart.drain(NETWORKS_APART.min(apart.len())..).flat_map(|(_, of_it)| of_it));
+    let mut all: Vec<_> = apart.into_iter().map(|(network, of_it)| (Some(network.to_owned()), of_it)).collect();
+    if !others.is_empty() {
+        all.push((Some(OTHER_NETWORKS.to_owned()), others));
+    }
+    all
+}
+
 type ByScheme<'a> = BTreeMap<&'a str, Vec<Unit<'a>>>;
 
 /// The units of each size, the smallest first.
@@ -230,6 +276,7 @@ fn group(size: &str, scheme: &str, units: &[Unit<'_>]) -> Group {
     }
     Group {
         size: size.to_owned(),
+        network: None,
         scheme: scheme.to_owned(),
         n: units.len(),
         answers: units.iter().map(|unit| unit.answers).sum(),
@@ -267,6 +314,12 @@ fn compare(baseline: &str, base: &[Unit<'_>], units: &[Unit<'_>], done: Option<f
         speedup: mean(&times(base)).zip(mean(&times(units))).map(|(before, after)| before / after),
         speedup_ci95: speedup.as_ref().map(interval),
         speedup_at_every_look: looked.flatten().map(|(interval, _)| interval),
+        quantiles: QUANTILES
+            .into_iter()
+            .filter_map(|(name, probability)| {
+                Some((name, of_quantile(&times(base), &times(units), probability, done)?))
+            })
+            .collect(),
         loss_delta: mean(&lost(base)).zip(mean(&lost(units))).map(|(before, after)| after - before),
         loss_delta_ci95: loss.as_ref().map(interval),
         significant: false,
@@ -293,6 +346,28 @@ fn of_every_look(base: &[f64], other: &[f64], done: f64) -> Option<([f64; 2], f6
     }
     let (interval, p_value) = at_every_look(before - after, (error + other_error).sqrt(), done, 1.0, LEVEL)?;
     Some(([interval.low.exp(), interval.high.exp()], p_value))
+}
+
+/// The ratio of a quantile, and its interval: at every look, if the part of the trial that is `done` is known.
+fn of_quantile(base: &[f64], other: &[f64], probability: f64, done: Option<f64>) -> Option<QuantileRatio> {
+    let at = |values: &[f64]| quantile(values, probability).filter(|value| *value > 0.0);
+    let ratio = (at(base)? / at(other)?).ln();
+    let error = |values: &[f64]| Some(log_variance_of_quantile(values, probability)? / values.len() as f64);
+    let interval = || {
+        if base.len().min(other.len()) < FEWEST_AT_EVERY_LOOK {
+            return None;
+        }
+        let error = (error(base)? + error(other)?).sqrt();
+        match done {
+            Some(done) => Some(at_every_look(ratio, error, done, 1.0, LEVEL)?.0),
+            None => {
+                let margin = errors_at_one_look(LEVEL)? * error;
+                Some(Interval { low: ratio - margin, high: ratio + margin })
+            }
+        }
+    };
+    let ci95 = interval().map(|interval| [interval.low.exp(), interval.high.exp()]);
+    Some(QuantileRatio { speedup: ratio.exp(), ci95 })
 }
 
 /// A statistic of the means of two groups, whose members were assigned at random. `None` when a group is so small that
@@ -335,9 +410,61 @@ mod tests {
     }
 
     #[test]
+    fn networks_are_told_apart_the_largest_first() {
+        let of = |network: Option<&str>, scheme: &str, middle: f64| {
+            let network = network.map(str::to_owned);
+            let connections = scattered(scheme, middle).into_iter();
+            connections.map(move |one| Connection { network: network.clone(), ..one }).collect::<Vec<_>>()
+        };
+        let near = "192.0.2.0/24";
+        let far = "2001:db8:1::/48";
+        let mut connections = [of(Some(near), "slow", 100.0), of(Some(near), "fast", 100.0)].concat();
+        connections.extend([of(Some(far), "slow", 400.0), of(Some(far), "fast", 200.0)].concat());
+        connections.extend(of(Some(far), "slow", 400.0));
+        connections.extend(of(None, "slow", 100.0));
+        let analysis = analyze(&connections, Some("slow"), None, true).unwrap();
+        let told: Vec<_> = analysis.groups.iter().map(|one| (one.network.as_deref().unwrap(), &*one.scheme)).collect();
+        let expected = [(far, "slow"), (far, "fast"), (near, "slow"), (near, "fast"), (OTHER_NETWORKS, "slow")];
+        assert_eq!(told, expected);
+        let significant = |place: usize| analysis.groups[place].vs_baseline.as_ref().unwrap().significant;
+        assert!(significant(1) && !significant(3));
+        let many: Vec<Connection> =
+            (0..100).flat_map(|place| of(Some(&format!("10.0.{place}.0/24")), "slow", 100.0)).collect();
+        let many = analyze(&many, None, None, true).unwrap();
+        assert_eq!(many.groups.len(), NETWORKS_APART + 1);
+        assert_eq!(many.groups.iter().map(|group| group.n).sum::<usize>(), 4_000);
+    }
+
+    #[test]
+    fn quantiles_are_compared_also_at_every_look() {
+        // All times are halved, so every quantile is.
+        let times = |scheme: &str, factor: f64| -> Vec<Connection> {
+            (0..400).map(|place| connection(scheme, 70_000, factor * (50.0 + f64::from(place * 7 % 400)))).collect()
+        };
+        let connections = [times("slow", 2.0), times("fast", 1.0)].concat();
+        let of = |planned: Option<u64>| {
+            let analysis = analyze(&connections, Some("slow"), planned, false).unwrap();
+            analysis.groups[1].vs_baseline.clone().unwrap().quantiles
+        };
+        let (once, always) = (of(None), of(Some(800)));
+        assert_eq!(once.keys().copied().collect::<Vec<_>>(), ["median", "p95"]);
+        for (name, one) in &once {
+            let ([low, high], [wide, wider]) = (one.ci95.unwrap(), always[name].ci95.unwrap());
+            assert!((one.speedup - 2.0).abs() < 1e-9 && low < 2.0 && high > 2.0, "{name}: {one:?}");
+            assert!(wide < low && wider > high, "{name}: {always:?}");
+        }
+        // The density at the median is 1/400 per ms, of 200 to 250 ms: 2 x 0.5 x sqrt(2 / 400) x 400 / 250 as a part.
+        let [low, high] = once["median"].ci95.unwrap();
+        assert!((high.ln() - low.ln() - 2.0 * 1.96 * 0.5 * (2.0_f64 / 400.0).sqrt() * 400.0 / 250.0).abs() < 0.05);
+        let few = [scattered("slow", 200.0), scattered("fast", 100.0)].concat();
+        let few = analyze(&few, Some("slow"), None, false).unwrap().groups[1].vs_baseline.clone().unwrap();
+        assert!(few.quantiles.values().all(|one| one.ci95.is_none()), "{few:?}");
+    }
+
+    #[test]
     fn a_scheme_that_halves_the_time_is_found_and_its_price_too() {
         let connections = [scattered("slow", 200.0), scattered("fast", 100.0)].concat();
-        let analysis = analyze(&connections, Some("slow"), None).unwrap();
+        let analysis = analyze(&connections, Some("slow"), None, false).unwrap();
         let fast = &analysis.groups[1];
         assert_eq!((fast.scheme.as_str(), fast.size.as_str(), fast.n), ("fast", "70KB", 40));
         let comparison = fast.vs_baseline.as_ref().unwrap();
@@ -355,7 +482,7 @@ mod tests {
         let fallen_back = scattered("slow (not drawn)", 2000.0);
         let connections = [scattered("slow", 200.0), scattered("fast", 200.0), fallen_back].concat();
         for baseline in [Some("slow"), None] {
-            let analysis = analyze(&connections, baseline, None).unwrap();
+            let analysis = analyze(&connections, baseline, None, false).unwrap();
             assert_eq!((analysis.connections, analysis.not_drawn), (120, 40));
             let of = |scheme: &str| analysis.groups.iter().find(|group| group.scheme == scheme).unwrap();
             assert!(of("slow (not drawn)").vs_baseline.is_none());
@@ -364,14 +491,14 @@ mod tests {
             assert!(compared.len() == 1 && !compared[0].significant, "{compared:?}");
         }
         // Nor is anything compared with them.
-        let error = analyze(&connections, Some("slow (not drawn)"), None).unwrap_err();
+        let error = analyze(&connections, Some("slow (not drawn)"), None, false).unwrap_err();
         assert_eq!(error.to_string(), "`slow (not drawn)`: no connection drew it; there are fast, slow");
     }
 
     #[test]
     fn schemes_that_do_not_differ_are_not_told_apart() {
         let connections = [scattered("a", 200.0), scattered("b", 200.0)].concat();
-        let analysis = analyze(&connections, None, None).unwrap();
+        let analysis = analyze(&connections, None, None, false).unwrap();
         // As many connections of each: the first by name is the baseline.
         assert_eq!(analysis.groups[0].scheme, "a");
         let comparison = analysis.groups[1].vs_baseline.as_ref().unwrap();
@@ -383,7 +510,7 @@ mod tests {
         let mut one = connection("slow", 1000, 10.0);
         one.answers.push(Answer { bytes: 1000, millis: 30.0 });
         let silent = Connection { answers: Vec::new(), ..connection("slow", 0, 0.0) };
-        let analysis = analyze(&[one, connection("slow", 1000, 40.0), silent], None, None).unwrap();
+        let analysis = analyze(&[one, connection("slow", 1000, 40.0), silent], None, None, false).unwrap();
         let group = &analysis.groups[0];
         assert_eq!((group.n, group.answers, analysis.without_answer), (2, 3, 1));
         assert_eq!(group.metrics["fct_request_ms"].mean, Some(30.0));
@@ -393,13 +520,13 @@ mod tests {
     fn many_sizes_are_put_into_classes() {
         let connections: Vec<_> = (1..=20).map(|size| connection("slow", size * 1000, 1.0)).collect();
         let names: Vec<_> =
-            analyze(&connections, None, None).unwrap().groups.into_iter().map(|group| group.size).collect();
+            analyze(&connections, None, None, false).unwrap().groups.into_iter().map(|group| group.size).collect();
         assert_eq!(names, ["up to 10 KB", "10 to 100 KB"]);
     }
 
     #[test]
     fn a_baseline_that_nobody_had_is_refused() {
-        let error = analyze(&[connection("slow", 1, 1.0)], Some("fast"), None).unwrap_err();
+        let error = analyze(&[connection("slow", 1, 1.0)], Some("fast"), None, false).unwrap_err();
         assert_eq!(error.to_string(), "`fast`: no connection drew it; there are slow");
     }
 
@@ -408,7 +535,7 @@ mod tests {
         let far =
             [scattered("slow", 200.0), scattered("slow", 201.0), scattered("fast", 150.0), scattered("fast", 151.0)];
         let comparison = |connections: &[Connection], planned| {
-            analyze(connections, Some("slow"), planned).unwrap().groups[1].vs_baseline.clone().unwrap()
+            analyze(connections, Some("slow"), planned, false).unwrap().groups[1].vs_baseline.clone().unwrap()
         };
         let (once, always) = (comparison(&far.concat(), None), comparison(&far.concat(), Some(160)));
         assert!(once.speedup_at_every_look.is_none() && once.significant && always.significant);

@@ -19,6 +19,8 @@ pub(super) enum Refused {
     TooLarge,
     /// The pseudo-header fields of a message make it malformed.
     Malformed,
+    /// Content or fields come behind the trailers.
+    Unexpected,
 }
 
 /// Follows one stream.
@@ -30,6 +32,10 @@ pub(super) struct Frames {
     section: Option<Section>,
     /// What is here of a field section that has not come to its end.
     fields: Vec<u8>,
+    /// Bytes that are here of another frame that is not content: h3 keeps it until it comes to its end.
+    payload: usize,
+    /// Trailers were here (RFC 9114, section 4.1).
+    is_over: bool,
 }
 
 /// What the next byte belongs to.
@@ -41,7 +47,9 @@ enum Place {
     Type,
     /// The length of a frame of this type.
     Length { of: u64 },
-    /// The payload of a frame, of which this much is missing.
+    /// Content, of which this much is missing.
+    Content { left: u64 },
+    /// The payload of another frame, of which this much is missing.
     Payload { left: u64 },
     /// A field section, of which this much is missing.
     Section { left: u64 },
@@ -87,21 +95,21 @@ impl Frames {
     }
 
     fn new(place: Place, section: Option<Section>) -> Self {
-        Self { place, number: Number::default(), section, fields: Vec::new() }
+        Self { place, number: Number::default(), section, fields: Vec::new(), payload: 0, is_over: false }
     }
 
     /// Whether a stream that ends here ends within a frame.
     pub(super) fn is_cut_off(&self) -> bool {
         match self.place {
             Place::Type => self.number.left > 0,
-            Place::Length { .. } | Place::Payload { .. } | Place::Section { .. } => true,
+            Place::Length { .. } | Place::Content { .. } | Place::Payload { .. } | Place::Section { .. } => true,
             Place::StreamType | Place::Frameless => false,
         }
     }
 
-    /// Bytes that are kept of fields which have not come to their end.
+    /// Bytes that are kept of a frame which has not come to its end; content is not kept.
     pub(super) fn held(&self) -> usize {
-        self.fields.len()
+        self.fields.len() + self.payload
     }
 
     /// The next bytes of the stream.
@@ -109,11 +117,17 @@ impl Frames {
         while let Some((&first, rest)) = bytes.split_first() {
             match self.place {
                 Place::Frameless => return Ok(()),
-                Place::Payload { left } => {
+                Place::Content { left } | Place::Payload { left } => {
                     let here = left.min(bytes.len() as u64);
                     let (_, after) = bytes.split_at(here as usize);
-                    self.place = if here == left { Place::Type } else { Place::Payload { left: left - here } };
                     bytes = after;
+                    let (left, is_content) = (left - here, matches!(self.place, Place::Content { .. }));
+                    self.payload = if is_content || left == 0 { 0 } else { self.payload + here as usize };
+                    self.place = match left {
+                        0 => Place::Type,
+                        left if is_content => Place::Content { left },
+                        left => Place::Payload { left },
+                    };
                     continue;
                 }
                 Place::Section { left } => {
@@ -133,6 +147,7 @@ impl Frames {
             let Some(number) = self.number.push(first) else { continue };
             self.place = match self.place {
                 Place::StreamType if number == CONTROL => Place::Type,
+                Place::Type if self.is_over && matches!(number, DATA | HEADERS) => return Err(Refused::Unexpected),
                 Place::Type => {
                     // Interim responses come before the final one, so it is the content that ends the heads.
                     if number == DATA && self.section.is_some() {
@@ -143,10 +158,13 @@ impl Frames {
                 Place::Length { of } if of != DATA && number > LARGEST => return Err(Refused::TooLarge),
                 Place::Length { .. } if number == 0 => Place::Type,
                 Place::Length { of: HEADERS } if self.section.is_some() => Place::Section { left: number },
+                Place::Length { of: DATA } => Place::Content { left: number },
                 Place::Length { .. } => Place::Payload { left: number },
-                Place::StreamType | Place::Payload { .. } | Place::Section { .. } | Place::Frameless => {
-                    Place::Frameless
-                }
+                Place::StreamType
+                | Place::Content { .. }
+                | Place::Payload { .. }
+                | Place::Section { .. }
+                | Place::Frameless => Place::Frameless,
             };
         }
         Ok(())
@@ -156,6 +174,7 @@ impl Frames {
     fn end_section(&mut self) -> Result<(), Refused> {
         let fields = std::mem::take(&mut self.fields);
         let Some(section) = self.section else { return Ok(()) };
+        self.is_over = section == Section::Trailers;
         if section == Section::Request {
             self.section = Some(Section::Trailers);
         }
@@ -211,12 +230,33 @@ mod tests {
             assert_eq!(pass(Frames::of_request(), &request(2)), refused);
             assert_eq!(pass(Frames::of_request(), &[&request(1)[..], &trailers].concat()), Ok(()));
             assert_eq!(pass(Frames::of_request(), &[request(1), request(1)].concat()), refused);
+            let over = [&request(1)[..], &trailers].concat();
+            for behind in [&content[..], &trailers] {
+                assert_eq!(pass(Frames::of_request(), &[&over[..], behind].concat()), Err(Refused::Unexpected));
+            }
+            assert_eq!(pass(Frames::of_request(), &[&over[..], &[0x21, 1, 9]].concat()), Ok(()));
             let answer = [&interim[..], &last, &content, &trailers].concat();
             assert_eq!(pass(Frames::of_response(), &answer), Ok(()));
-            assert_eq!(pass(Frames::of_response(), &[&answer[..], &last].concat()), refused);
+            assert_eq!(pass(Frames::of_response(), &[&answer[..], &last].concat()), Err(Refused::Unexpected));
+            assert_eq!(pass(Frames::of_response(), &[&interim[..], &last, &content, &last].concat()), refused);
             assert_eq!(pass(Frames::of_response(), &request(1)), refused);
             assert_eq!(pass(Frames::of_response(), &[1, 4, 0, 0, 0xd9, 0xd9]), refused);
         }
+    }
+
+    #[test]
+    fn what_h3_keeps_of_a_frame_counts_and_content_does_not() {
+        // 20 of 40 bytes of fields, of an unknown frame, and of content.
+        for (kind, held) in [(1, 20), (0x21, 20), (0, 0)] {
+            let mut frames = Frames::of_request();
+            for piece in [&[kind, 40][..], &[0; 7], &[0; 13]] {
+                frames.pass(piece).unwrap();
+            }
+            assert_eq!(frames.held(), held, "{kind}");
+        }
+        let mut frames = Frames::of_request();
+        frames.pass(&[&[0x21, 40][..], &[0; 40]].concat()).unwrap();
+        assert_eq!(frames.held(), 0);
     }
 
     #[test]
@@ -247,6 +287,8 @@ mod tests {
             let mut stream = Vec::new();
             let mut is_fine = true;
             for (kind, size, exponent) in sizes {
+                // Fields are looked into, and end a message.
+                let kind = if kind == HEADERS { 7 } else { kind };
                 stream.extend(number(kind, exponent));
                 stream.extend(number(size, exponent));
                 is_fine &= kind == DATA || size <= LARGEST;

@@ -192,7 +192,8 @@ impl Shared {
             return session::accept_config(&self.config, scheme.factory(), flow, receiver);
         };
         let mut transport = self.transport.clone();
-        transport.qlog_factory(qlog.of(flow.clone(), label, notes));
+        let network = self.qlog_networks.as_ref().map(|all| all.prefix_of(remote.ip()).network().to_string());
+        transport.qlog_factory(qlog.of(flow.clone(), label, network, notes));
         let mut config = self.config.clone();
         config.transport_config(Arc::new(transport));
         session::accept_config(&config, scheme.factory(), flow, receiver)

@@ -29,6 +29,7 @@ use super::memory::Holder;
 use super::quick_start::Asking;
 use super::scone::Advised;
 use super::shared::{FAREWELL, Shared, locked};
+use super::unacknowledged::{OpenAnswer, Unacknowledged};
 use super::{priority, qlog};
 use crate::http3;
 use crate::metrics::{self, Answered, OfScheme, size_class};
@@ -65,10 +66,12 @@ pub(super) struct Client {
     answers: Mutex<metrics::Answers>,
     /// Payload of answers so far.
     answered: AtomicU64,
+    /// Payload of answers that arrived.
+    arrived: AtomicU64,
     /// Payload of answers in flight.
     waiting: AtomicU64,
-    /// Content that was given to QUIC.
-    given: AtomicU64,
+    /// What was given to QUIC.
+    given: Unacknowledged,
     /// Answers whose content is read.
     turns: Semaphore,
 }
@@ -175,8 +178,9 @@ impl Client {
             asking: None,
             answers: Mutex::default(),
             answered: AtomicU64::new(0),
+            arrived: AtomicU64::new(0),
             waiting: AtomicU64::new(0),
-            given: AtomicU64::new(0),
+            given: Unacknowledged::default(),
             turns: Semaphore::new(ANSWERS),
         }
     }
@@ -317,10 +321,11 @@ impl Client {
         // Of what is made on the spot, the client chooses the size.
         let is_ours = !content::is_generated(&asked.path);
         self.expect(size, is_ours, asked.can_wait);
+        let mut open = self.given.begin(self.flow.status().delivered.get());
         let sent = async {
             self.in_time(stream.send_response(head)).await?;
             if size > Bytes::ZERO {
-                self.send(object, &mut stream).await?;
+                self.send(object, &mut stream, &mut open).await?;
             }
             // All of it is in the memory of the connection.
             drop((place, turn));
@@ -333,6 +338,7 @@ impl Client {
         if sent.is_err() {
             stream.stop_stream(Code::H3_REQUEST_CANCELLED);
         }
+        drop(open);
         self.waiting.fetch_sub(size.get(), Ordering::Relaxed);
         if sent.is_ok() && size > Bytes::ZERO {
             let (of_scheme, taken) = (OfScheme { scheme: self.scheme.clone() }, began.elapsed());
@@ -340,6 +346,7 @@ impl Client {
             let (number, seconds) = &mut locked(&self.answers)[size_class(size.get())];
             *number += 1;
             *seconds += taken.as_secs_f64();
+            self.arrived.fetch_add(size.get(), Ordering::Relaxed);
             if self.server.qlog.is_some() {
                 self.notes.answered(size.get(), taken);
             }
@@ -373,7 +380,7 @@ impl Client {
         self.in_time(stream.send_trailers(trailers)).await
     }
 
-    async fn send(&self, mut object: Object, stream: &mut Answer) -> Result<(), Cut> {
+    async fn send(&self, mut object: Object, stream: &mut Answer, open: &mut OpenAnswer<'_>) -> Result<(), Cut> {
         loop {
             let chunk = match object.next().await {
                 Ok(Some(chunk)) => chunk,
@@ -385,7 +392,7 @@ impl Client {
                 }
             };
             self.server.metrics.payload.inc_by(chunk.len() as u64);
-            self.given.fetch_add(chunk.len() as u64, Ordering::Relaxed);
+            open.give(chunk.len() as u64);
             self.in_time(stream.send_data(chunk)).await?;
         }
     }
@@ -435,6 +442,8 @@ impl Client {
             head = head.header(name, *value);
         }
         let head = head.body(()).map_err(|_| Cut)?;
+        let mut open = self.given.begin(self.flow.status().delivered.get());
+        open.give(text.len() as u64);
         let sent = async {
             self.in_time(stream.send_response(head)).await?;
             self.in_time(stream.send_data(text.into())).await?;
@@ -463,7 +472,6 @@ impl Client {
 
 impl Holder for Client {
     fn unacknowledged(&self) -> u64 {
-        let given = self.given.load(Ordering::Relaxed).saturating_sub(self.flow.status().delivered.get());
-        given.min(self.server.limits.connection_memory.get())
+        self.given.held(self.flow.status().delivered.get()).min(self.server.limits.connection_memory.get())
     }
 }

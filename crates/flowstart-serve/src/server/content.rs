@@ -9,6 +9,10 @@ use percent_encoding::percent_decode_str;
 
 /// Objects of any size are below this path: `/generate/2MB`.
 const GENERATED: &str = "/generate/";
+/// The only hidden folder that is public (RFC 8615).
+const WELL_KNOWN: &str = ".well-known";
+/// What an answer repeats of a path.
+const LONGEST_SHOWN: usize = 40;
 /// Largest generated object.
 pub(crate) const LARGEST: Bytes = Bytes::new(1_000_000_000_000);
 /// Bytes read from a file, or generated, at a time.
@@ -92,7 +96,9 @@ impl Content {
         if file.is_dir() {
             file = file.join("index.html").canonicalize().map_err(failed)?;
         }
-        if !file.starts_with(root) {
+        let Ok(inside) = file.strip_prefix(root) else { return Err(Absent::NotFound) };
+        // Nor what a link hides.
+        if inside.iter().any(|part| part != WELL_KNOWN && part.as_encoded_bytes().starts_with(b".")) {
             return Err(Absent::NotFound);
         }
         let opened = flowstart_files::open_without_waiting(&file).map_err(failed)?;
@@ -123,7 +129,8 @@ pub(super) fn most_files() -> usize {
 }
 
 fn generated(size: &str) -> Result<Object, Absent> {
-    let refused = |cause: &dyn std::fmt::Display| Absent::BadPath(format!("{GENERATED}{size}: {cause}"));
+    let shown: String = size.chars().take(LONGEST_SHOWN).collect();
+    let refused = |cause: &dyn std::fmt::Display| Absent::BadPath(format!("{GENERATED}{shown}: {cause}"));
     let size: Bytes = size.parse().map_err(|error| refused(&error))?;
     if size > LARGEST {
         return Err(refused(&format!("allowed is 0B to {LARGEST}")));
@@ -140,8 +147,7 @@ pub(crate) fn below(root: &Path, path: &str) -> Result<PathBuf, Absent> {
     for part in decoded.split('/') {
         match part {
             "" | "." => {}
-            // The only hidden folder that is public (RFC 8615).
-            ".well-known" => file.push(part),
+            WELL_KNOWN => file.push(part),
             // A separator or drive of another platform, the parent, and what is hidden.
             _ if part.starts_with('.') || part.contains(['\\', ':', '\0']) => return Err(Absent::NotFound),
             _ => file.push(part),
@@ -197,12 +203,15 @@ mod tests {
         std::fs::write(folder.path().join("secret"), "x").unwrap();
         #[cfg(unix)]
         std::os::unix::fs::symlink(folder.path().join("secret"), root.join("link")).unwrap();
+        std::fs::write(root.join(".hidden"), "x").unwrap();
+        #[cfg(unix)]
+        std::os::unix::fs::symlink(root.join(".hidden"), root.join("shown")).unwrap();
         let content = Content::new(Some(&root)).unwrap();
         let page = content.open("/").map(|object| (object.size, object.media_type));
         assert_eq!(page, Ok((Bytes::new(3), "text/html".into())));
         #[cfg(unix)]
         nix::unistd::mkfifo(&root.join("pipe"), nix::sys::stat::Mode::S_IRUSR).unwrap();
-        for missing in ["/link", "/nothing", "/empty", "/index.html/x", "/pipe"] {
+        for missing in ["/link", "/shown", "/nothing", "/empty", "/index.html/x", "/pipe"] {
             assert_eq!(content.open(missing).map(|_| ()), Err(Absent::NotFound), "{missing}");
         }
         assert!(Content::new(Some(&root.join("nothing"))).unwrap_err().contains("cannot be served"));

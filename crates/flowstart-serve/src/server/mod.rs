@@ -31,6 +31,7 @@ mod scone;
 mod shared;
 mod sharing;
 mod sources;
+mod unacknowledged;
 
 use std::fmt;
 use std::future::Future;
@@ -44,6 +45,7 @@ use flowstart_core::sources::Known;
 use flowstart_core::units::Bytes;
 use flowstart_quic::hint::HintPolicy;
 use flowstart_quic::quick_start::Unable;
+use flowstart_sensing::path_store::Prefixes;
 use h3::error::Code;
 use noq::crypto::rustls::QuicServerConfig;
 use tokio::net::TcpListener;
@@ -116,6 +118,8 @@ pub struct Config {
     pub qlog: Option<PathBuf>,
     /// What all files in this folder may take, and one of them a tenth of it.
     pub qlog_limit: Bytes,
+    /// Whether they name the client's network, /24 or /48.
+    pub qlog_networks: bool,
     /// Where `/metrics` and `/kill-switch` are answered over HTTP/1.1.
     pub metrics: Option<SocketAddr>,
     /// What it allows.
@@ -144,6 +148,7 @@ impl Config {
             quick_start: false,
             qlog: None,
             qlog_limit: QLOG_LIMIT,
+            qlog_networks: false,
             metrics: None,
             limits: Limits::default(),
             warnings: Warnings::default(),
@@ -301,6 +306,7 @@ impl Server {
             scone: clients.scone,
             quick_start: clients.quick_start,
             qlog,
+            qlog_networks: config.qlog_networks.then(Prefixes::default),
             early_data,
             sources: Arc::new(known),
             seal,

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use flowstart_quic::{quick_start, scone};
+use flowstart_sensing::path_store::Prefixes;
 use h3::error::Code;
 use noq::{Endpoint, ServerConfig, TransportConfig, VarInt};
 use tokio::sync::Semaphore;
@@ -55,6 +56,8 @@ pub(super) struct Shared {
     pub(super) quick_start: Option<Arc<quick_start::Clients>>,
     /// Where qlog files go.
     pub(super) qlog: Option<qlog::Folder>,
+    /// The networks of clients that they name, if they name any.
+    pub(super) qlog_networks: Option<Prefixes>,
     /// Requests are answered before the handshake is complete.
     pub(super) early_data: bool,
     /// What it can learn of paths.

@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use flowstart_core::sources::Statement;
+use flowstart_core::time::Duration;
 use flowstart_core::units::Bytes;
 use flowstart_quic::hint::BandwidthHint;
 use http::Request;
@@ -11,6 +12,7 @@ use noq::PathId;
 
 use super::{Client, HintState};
 use crate::metrics::{Exit, Hinted, OfScheme, OfSource};
+use crate::path_shown::{PathShown, knows_path};
 use crate::server::policy::GivenUp;
 use crate::server::shared::locked;
 use crate::server::{hints, sources};
@@ -69,15 +71,22 @@ impl Client {
         if let Some(saver) = self.server.sources.saver() {
             saver.save(self.address, status);
         }
-        let (sent, lost) =
-            self.connection.path_stats(PathId::ZERO).map_or((0, 0), |path| (path.sent_packets, path.lost_packets));
+        let path = self.connection.path_stats(PathId::ZERO);
+        let (sent, lost) = path.as_ref().map_or((0, 0), |path| (path.sent_packets, path.lost_packets));
         let lost_share = if sent > 0 { lost as f64 / sent as f64 } else { 0.0 };
         let reason = status.exit.map_or(NO_EXIT, |(_, reason, _)| reason.name());
         metrics.connections.count(&self.scheme, &locked(&self.answers), lost_share.min(1.0), reason);
+        let findings = self.flow.findings();
+        let payload = self.arrived.load(Ordering::Relaxed);
+        let rtt = path.map(|path| Duration::from_secs(path.rtt.as_secs_f64()));
+        if let Some(shown) = PathShown::of(&status, rtt).filter(|_| payload > 0) {
+            let is_known = findings.iter().any(|finding| knows_path(finding.source, finding.verdict.name()));
+            metrics.paths.count(&shown, payload, is_known);
+        }
         if status.launch.is_none() {
             return;
         }
-        for finding in self.flow.findings() {
+        for finding in findings {
             let label = OfSource { source: finding.source, verdict: finding.verdict.name() };
             metrics.sources.get_or_create(&label).inc();
         }

@@ -9,7 +9,7 @@
 //!
 //! | Event of this program | Fields; all are required unless marked |
 //! |---|---|
-//! | `flowstart:connection` | `scheme` |
+//! | `flowstart:connection` | `scheme`; optional: `network`, the client's, /24 or /48 |
 //! | `flowstart:launch` | `cwnd_bytes`, `sources`; optional: `pacing_rate_bps` |
 //! | `flowstart:hint_capped` | `hinted` and `used`, in bit/s |
 //! | `flowstart:advice_capped` | `advised`, in bit/s, and `congestion_window`, what is left |
@@ -58,16 +58,27 @@ pub(crate) use self::folder::Folder;
 const COLLAPSE: &str = "persistent_congestion";
 
 impl Folder {
-    /// The factory of the file of one connection with this scheme.
-    pub(crate) fn of(&self, flow: Arc<Flow>, scheme: &str, notes: Notes) -> Arc<dyn QlogFactory> {
-        Arc::new(OfConnection { folder: self.clone(), flow, scheme: scheme.to_owned(), notes })
+    /// The factory of the file of one connection with this scheme, to this network if the file shall name it.
+    pub(crate) fn of(
+        &self,
+        flow: Arc<Flow>,
+        scheme: &str,
+        network: Option<String>,
+        notes: Notes,
+    ) -> Arc<dyn QlogFactory> {
+        let mut connection = json!({ "scheme": scheme });
+        if let Some(network) = network {
+            connection["network"] = json!(network);
+        }
+        Arc::new(OfConnection { folder: self.clone(), flow, connection, notes })
     }
 }
 
 struct OfConnection {
     folder: Folder,
     flow: Arc<Flow>,
-    scheme: String,
+    /// The data of `flowstart:connection`.
+    connection: Value,
     notes: Notes,
 }
 
@@ -122,7 +133,7 @@ impl QlogFactory for OfConnection {
         let millis = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis());
         let side = if side.is_server() { "server" } else { "client" };
         let file = LogFile::new(&self.folder, &format!("{millis}-{initial}-{side}.sqlog"));
-        let writer = Writer::new(file, self.flow.clone(), self.scheme.clone(), self.notes.clone(), now);
+        let writer = Writer::new(file, self.flow.clone(), self.connection.clone(), self.notes.clone(), now);
         let mut config = QlogConfig::new(Box::new(writer));
         config.start_time(now).title(Some(format!("flowstart {side}")));
         Some(config)
@@ -134,7 +145,8 @@ impl QlogFactory for OfConnection {
 struct Writer {
     file: LogFile,
     flow: Arc<Flow>,
-    scheme: String,
+    /// The data of `flowstart:connection`.
+    connection: Value,
     notes: Notes,
     /// Time zero of the file.
     start: Instant,
@@ -150,12 +162,12 @@ struct Writer {
 }
 
 impl Writer {
-    fn new(file: LogFile, flow: Arc<Flow>, scheme: String, notes: Notes, start: Instant) -> Self {
+    fn new(file: LogFile, flow: Arc<Flow>, connection: Value, notes: Notes, start: Instant) -> Self {
         notes.keep(true);
         Self {
             file,
             flow,
-            scheme,
+            connection,
             notes,
             start,
             record: Vec::new(),
@@ -178,7 +190,8 @@ impl Writer {
         } else {
             self.begun = true;
             self.file.add(&conforming_header(&record));
-            self.write_event(0.0, "flowstart:connection", &json!({ "scheme": self.scheme }));
+            let connection = std::mem::take(&mut self.connection);
+            self.write_event(0.0, "flowstart:connection", &connection);
         }
         self.begin_if_proven();
         record.clear();
@@ -253,7 +266,8 @@ mod tests {
 
     fn writer(folder: &Folder, notes: &Notes) -> Writer {
         let flow = Flow::new(PathKnowledge::default());
-        Writer::new(LogFile::new(folder, "log"), flow, "blitzstart".into(), notes.clone(), Instant::now())
+        let connection = json!({ "scheme": "blitzstart" });
+        Writer::new(LogFile::new(folder, "log"), flow, connection, notes.clone(), Instant::now())
     }
 
     #[test]
