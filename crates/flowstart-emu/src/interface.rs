@@ -13,12 +13,12 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use nix::errno::Errno;
 use nix::ifaddrs::getifaddrs;
 use nix::libc;
-use nix::net::if_::if_nametoindex;
+use nix::net::if_::{InterfaceFlags, if_nametoindex};
 use nix::sys::socket::{
-    AddressFamily, ControlMessageOwned, LinkAddr, MsgFlags, SockFlag, SockProtocol, SockType, bind, recvmsg, send,
-    setsockopt, socket, sockopt::RcvBufForce, sockopt::SndBufForce,
+    AddressFamily, ControlMessageOwned, LinkAddr, MsgFlags, SockFlag, SockProtocol, SockType, bind, getsockopt,
+    recvmsg, send, setsockopt, socket, sockopt::RcvBufForce, sockopt::SndBufForce,
 };
-use nix::{setsockopt_impl, sockopt_impl};
+use nix::{getsockopt_impl, setsockopt_impl, sockopt_impl};
 use tun_rs::{VirtioNetHdr, gso_split};
 
 /// Bytes before the frame.
@@ -79,6 +79,15 @@ sockopt_impl!(
     libc::packet_mreq
 );
 
+sockopt_impl!(
+    /// What came since the last question, and how many frames found no room.
+    Statistics,
+    GetOnly,
+    libc::SOL_PACKET,
+    libc::PACKET_STATISTICS,
+    libc::tpacket_stats
+);
+
 /// What a frame carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Carried {
@@ -129,15 +138,28 @@ pub(crate) struct Interface {
     index: usize,
     /// Whether it went down since the last frame. The kernel tells that once, and not that it is gone afterwards.
     went_down: Cell<bool>,
+    /// Frames that found no room in the socket's buffer. The kernel begins anew with each question.
+    missed: Cell<u64>,
+}
+
+/// An interface that is there.
+#[derive(Debug)]
+pub(crate) enum Found {
+    /// It is up.
+    Up(Interface),
+    /// It is down.
+    Down,
 }
 
 impl Interface {
     /// Takes what comes in at the interface of this name, also if it is for others; `None`: there is none.
-    pub(crate) fn open(name: &str) -> io::Result<Option<Self>> {
-        let is_it = |address: &LinkAddr| address.ifindex() > 0;
+    pub(crate) fn open(name: &str) -> io::Result<Option<Found>> {
         let found = getifaddrs()?.filter(|interface| interface.interface_name == name);
-        let mut addresses = found.filter_map(|interface| interface.address?.as_link_addr().copied());
-        let Some(address) = addresses.find(is_it) else { return Ok(None) };
+        let mut links = found.filter_map(|interface| Some((*interface.address?.as_link_addr()?, interface.flags)));
+        let Some((address, flags)) = links.find(|(address, _)| address.ifindex() > 0) else { return Ok(None) };
+        if !flags.contains(InterfaceFlags::IFF_UP) {
+            return Ok(Some(Found::Down));
+        }
         let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
         let socket = socket(AddressFamily::Packet, SockType::Raw, flags, SockProtocol::EthAll)?;
         setsockopt(&socket, ShowOffloads, &true)?;
@@ -156,7 +178,24 @@ impl Interface {
         // The system may allow less.
         let _ = setsockopt(&socket, RcvBufForce, &SOCKET_BUFFER);
         let _ = setsockopt(&socket, SndBufForce, &SOCKET_BUFFER);
-        Ok(Some(Self { socket, name: name.to_owned(), index, went_down: Cell::new(false) }))
+        let (went_down, missed) = (Cell::new(false), Cell::new(0));
+        Ok(Some(Found::Up(Self { socket, name: name.to_owned(), index, went_down, missed })))
+    }
+
+    /// Frames that came and found no room, because this host was too slow.
+    pub(crate) fn missed(&self) -> u64 {
+        if let Ok(since) = getsockopt(&self.socket, Statistics) {
+            self.missed.set(self.missed.get() + u64::from(since.tp_drops));
+        }
+        self.missed.get()
+    }
+
+    /// Its longest packet in bytes; `None`: the system does not tell it here.
+    pub(crate) fn mtu(&self) -> Option<u32> {
+        // In another network namespace than that of `/sys` the name is another interface's, or nobody's.
+        let told = |of: &str| std::fs::read_to_string(format!("/sys/class/net/{}/{of}", self.name)).ok();
+        let is_it = told("ifindex")?.trim().parse() == Ok(self.index);
+        told("mtu")?.trim().parse().ok().filter(|_| is_it)
     }
 
     /// Takes the next frame, behind its [`OFFLOADS`] bytes; `None`: there is none for now.

@@ -14,7 +14,7 @@ use std::str::FromStr;
 use nix::net::if_::if_nametoindex;
 use tun_rs::{DeviceBuilder, SyncDevice};
 
-use crate::interface::{HEAD, Interface};
+use crate::interface::{Found, HEAD, Interface};
 
 /// Longest name of an interface (Linux, `IFNAMSIZ` without the zero at the end).
 const LONGEST_NAME: usize = 15;
@@ -48,6 +48,12 @@ pub enum PortError {
     /// There is no interface of this name.
     #[error("`{0}`: there is no interface of this name; `tun:{0}` makes a TUN device")]
     NoInterface(String),
+    /// Nothing comes in there.
+    #[error("`{0}` is down; `ip link set {0} up` brings it up")]
+    Down(String),
+    /// What comes in at one does not fit into the other.
+    #[error("`{0}` takes packets of {1} bytes and `{2}` of {3}; the longest (MTU) has to be the same")]
+    Longest(PortName, u32, PortName, u32),
     /// There is an interface of this name.
     #[error("tun:{0}: there is an interface of this name already")]
     Taken(String),
@@ -124,7 +130,8 @@ impl Port {
         };
         match name {
             PortName::Interface(text) => match Interface::open(text).map_err(failed)? {
-                Some(interface) => Ok(Self::Interface(interface)),
+                Some(Found::Up(interface)) => Ok(Self::Interface(interface)),
+                Some(Found::Down) => Err(PortError::Down(text.clone())),
                 None => Err(PortError::NoInterface(text.clone())),
             },
             // A device that some program has left behind would be taken over.
@@ -177,6 +184,24 @@ impl Port {
         }
     }
 
+    /// Packets that came and that this program did not take in time; nothing is known of a TUN device that has moved to
+    /// another network namespace.
+    pub(crate) fn missed(&self) -> u64 {
+        match self {
+            Self::Interface(interface) => interface.missed(),
+            // What the system sends to the device is what this program reads.
+            Self::Tun(device) => device.name().ok().and_then(|name| dropped_by(&name)).unwrap_or(0),
+        }
+    }
+
+    /// The longest packet that it takes, in bytes; `None`: it takes all, or nobody tells.
+    pub(crate) fn mtu(&self) -> Option<u32> {
+        match self {
+            Self::Interface(interface) => interface.mtu(),
+            Self::Tun(_) => None,
+        }
+    }
+
     /// Whether it has to be read to find out that it is no more.
     pub(crate) fn may_be_gone(&self) -> bool {
         matches!(self, Self::Interface(interface) if interface.may_be_gone())
@@ -193,6 +218,12 @@ impl Port {
             Self::Interface(interface) => interface.write(packet),
         }
     }
+}
+
+/// What the system dropped on its way to this interface; `None`: it is not in this network namespace.
+fn dropped_by(interface: &str) -> Option<u64> {
+    let told = std::fs::read_to_string(format!("/sys/class/net/{interface}/statistics/tx_dropped")).ok()?;
+    told.trim().parse().ok()
 }
 
 /// Makes a TUN device, which is up if it gets an address.

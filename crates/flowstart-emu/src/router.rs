@@ -97,6 +97,9 @@ pub enum RouterError {
 pub struct Direction {
     /// What the link has counted.
     pub link: LinkCounters,
+    /// Packets that came faster than this host took them, and are lost before the link. Of a TUN device that has moved
+    /// to another network namespace nobody tells them.
+    pub missed: u64,
     /// Packets that left with CE and came without.
     pub marked: u64,
     /// Packets that are neither of IPv4 nor of IPv6.
@@ -221,6 +224,12 @@ impl Router {
     pub fn open(config: &Config) -> Result<Self, RouterError> {
         let names = [config.servers.clone(), config.clients.clone()];
         let ports = [Port::open(&names[0])?, Port::open(&names[1])?];
+        if let [Some(servers), Some(clients)] = ports.each_ref().map(Port::mtu)
+            && servers != clients
+        {
+            let [first, second] = names;
+            return Err(PortError::Longest(first, servers, second, clients).into());
+        }
         Self::between(names, ports, &config.path)
     }
 
@@ -268,9 +277,12 @@ impl Router {
     pub fn told(&mut self) -> Told {
         let (latest, late, unsent) = (self.links.latest(), self.account.lateness.late(), self.account.unsent);
         let unlogged = self.told.unlogged + self.account.log.as_ref().map_or(0, PacketLog::missed);
+        let missed = self.ports.each_ref().map(Port::missed);
         let Links { down, up, .. } = &mut self.links;
-        let [down, up] = [(down, &self.told.down), (up, &self.told.up)].map(|(lane, told)| Direction {
+        let lanes = [(down, &self.told.down, missed[0]), (up, &self.told.up, missed[1])];
+        let [down, up] = lanes.map(|(lane, told, missed)| Direction {
             link: lane.counters().clone(),
+            missed,
             waiting: lane.waiting(),
             ..told.clone()
         });
