@@ -8,6 +8,7 @@
 //! | statements that only compare numbers | `statements`, and tables in `validation/` |
 //! | worlds that are compared packet by packet | `bench` |
 //! | load transients | [`transient`] |
+//! | a scheme beside all others, on cells drawn before | [`tournament`] |
 //!
 //! An entry that misses its band stays visible as a miss. The bands are those of the plan and are not widened.
 
@@ -34,6 +35,7 @@ mod search;
 mod slides;
 mod statements;
 mod table1;
+pub mod tournament;
 pub mod transient;
 mod xcp;
 

@@ -54,11 +54,9 @@ const LONGEST_MS: f64 = 86_400_000.0;
 /// What all transfers of a file may move together, so that comparing with it ends within minutes: the built-in ones
 /// move 131 MB.
 const MOST_BYTES: f64 = 20e9;
-pub(crate) const ALONE: Reference = Reference {
-    only_columns: true,
-    ..Reference::of(&[("alone.csv", include_str!("../../../validation/linux/alone.csv"))])
-};
-const BESIDE: Reference = Reference::of(&[("beside.csv", include_str!("../../../validation/linux/beside.csv"))]);
+pub(crate) const ALONE: Reference =
+    Reference { only_columns: true, ..Reference::of(&[("alone.csv", include_str!("../validation/linux/alone.csv"))]) };
+const BESIDE: Reference = Reference::of(&[("beside.csv", include_str!("../validation/linux/beside.csv"))]);
 
 /// Completion times, retransmissions and windows at the exit of transfers alone on a link; beside an established flow
 /// medians and ranges in the note.
@@ -439,7 +437,7 @@ mod tests {
         }
         let row = "x,100000000,40.0,100,reno,open,1448,0,81.32,0,,,10";
         assert!(refused(&format!("{row}\n{row}")).contains("line 3: rep is 0; allowed is each number once in a cell"));
-        let geo = concat!(env!("CARGO_MANIFEST_DIR"), "/../../validation/linux/geo.csv");
+        let geo = concat!(env!("CARGO_MANIFEST_DIR"), "/validation/linux/geo.csv");
         let error = crate::validate("linux-startup", Some(Path::new(geo)), 1).unwrap_err();
         assert!(error.contains("column `hystart` is not known; allowed are link, rate_bps"), "{error}");
     }

@@ -9,7 +9,7 @@ use flowstart_core::aqm::{
 use flowstart_core::units::{Bytes, Rate};
 
 /// What watches packets on both sides of Predict.
-pub trait Watch: Clone + Debug + Send + 'static {
+pub trait Watch: Clone + Debug + Send + Sync + 'static {
     /// A packet arrives.
     fn enqueue(&mut self, predict: &mut Predict, packet: QueuedPacket, context: &mut QueueContext<'_>) {
         predict.enqueue(packet, context);
