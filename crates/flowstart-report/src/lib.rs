@@ -1,7 +1,8 @@
 //! Results become one self-contained HTML page.
 //!
-//! [`render`] writes the page of a comparison, [`render_changes`] that of two runs of one question, [`render_trace`]
-//! that of a single run, and [`render_overlay`] that of one run with each of several schemes. They take plain data and
+//! [`render`] writes the page of a comparison, [`render_changes`] that of two runs of one question, [`render_fleet`]
+//! that of a question about a fleet, [`render_trace`] that of a single run, and [`render_overlay`] that of one run with
+//! each of several schemes. They take plain data and
 //! return the page as a string. Style, script, charts and the libraries that draw them are inside it, and the page
 //! requests nothing from anywhere.
 //!
@@ -56,14 +57,16 @@ mod tests;
 mod time;
 mod verdict;
 
+pub use chart::{cause_colours, series_colours};
 pub use data::{
     CAUSES, Call, Cause, Causes, Cell, Certainty, Change, ChangeReport, Check, CurvePoint, DataFile, Estimate,
-    ExampleRun, Kind, Link, Media, Method, OverlayReport, Pair, PairedSetting, PublishedCell, PublishedTable, Report,
-    RunFlow, Samples, SecondCriterion, Side, Time, TraceEvent, TraceEventKind, TraceReport, TraceVariable, Verdict,
-    WASTE,
+    ExampleRun, FleetChoice, FleetKind, FleetReport, Kind, Link, Media, Method, OverlayReport, Pair, PairedSetting,
+    PublishedCell, PublishedTable, Report, RunFlow, Samples, SecondCriterion, Side, Time, TraceEvent, TraceEventKind,
+    TraceReport, TraceVariable, Verdict, WASTE,
 };
 pub use digits::digits_apart;
 pub use error::RenderError;
 pub use names::own_keys;
-pub use page::{render, render_changes, render_overlay, render_trace};
+pub use number::Format;
+pub use page::{STYLE, render, render_changes, render_fleet, render_overlay, render_trace};
 pub use verdict::legend;

@@ -12,8 +12,8 @@ pub(crate) fn finite(value: Option<f64>) -> Option<f64> {
 }
 
 /// How a quantity is written.
-#[derive(Clone, Copy)]
-pub(crate) enum Format {
+#[derive(Clone, Copy, Debug)]
+pub enum Format {
     /// Milliseconds, bytes, packets and the like: three significant digits or whole numbers.
     Plain,
     /// A difference with its sign, at most one decimal.
@@ -70,13 +70,13 @@ impl Format {
     }
 
     /// The value, or an en dash.
-    pub(crate) fn show(self, value: Option<f64>) -> String {
+    pub fn show(self, value: Option<f64>) -> String {
         finite(value).map_or_else(|| UNDEFINED.to_owned(), |v| self.write(v, self.decimals(v)))
     }
 
     /// Mean and interval, both with the decimals that suit the mean; a factor has those that tell it and its ends from
     /// 1, and its ends from each other. The interval is empty when there is none.
-    pub(crate) fn estimate(self, estimate: Estimate) -> (String, String) {
+    pub fn estimate(self, estimate: Estimate) -> (String, String) {
         let Some(mean) = finite(estimate.mean) else {
             return (UNDEFINED.to_owned(), String::new());
         };

@@ -80,5 +80,7 @@ pub(crate) use sequence::{numbered_events, time_domain, trace};
 pub(crate) use series::{Extent, run, run_legend};
 pub(crate) use sizes::sizes;
 pub(crate) use startups::startups;
+pub use style::series_colours;
 pub(crate) use variables::variables;
+pub use waterfall::cause_colours;
 pub(crate) use waterfall::waterfall;

@@ -31,3 +31,21 @@ pub(super) fn dashes(names: &[String]) -> Value {
 pub(super) fn shapes(names: &[String]) -> Value {
     json!({"domain": names, "range": (0..names.len()).map(|i| style(i).2).collect::<Vec<_>>()})
 }
+
+/// What each colour of a light page becomes on a dark one.
+const DARK: &str = include_str!("../templates/dark.json");
+
+/// Colours, each on a light and on a dark page.
+pub(super) fn on_both(colours: &[&str]) -> Vec<[String; 2]> {
+    let dark: std::collections::BTreeMap<String, String> = serde_json::from_str(DARK).unwrap_or_default();
+    let both = |colour: &&str| {
+        let light = colour.to_ascii_lowercase();
+        [light.clone(), dark.get(&light).cloned().unwrap_or(light)]
+    };
+    colours.iter().map(both).collect()
+}
+
+/// The colours of series, in their order, each on a light and on a dark page.
+pub fn series_colours() -> Vec<[String; 2]> {
+    on_both(&COLOURS)
+}

@@ -3,7 +3,7 @@
 use super::document::{Chart, Panel, Row, grid_document};
 use super::key::Key;
 use super::legend::{LegendItem, mark_item};
-use super::style::NEUTRAL;
+use super::style::{NEUTRAL, on_both};
 use super::table::{Table, named};
 use crate::group::{Group, distinct};
 use crate::{Cause, Causes, Cell};
@@ -13,6 +13,11 @@ use serde_json::{Value, json};
 /// neighbours differ most, so that a printer without colours keeps them apart.
 const COLOURS: [&str; 1 + Cause::ALL.len()] =
     ["#363636", "#CC7FA8", "#A9DBF7", "#5B2A86", "#C0603F", "#E8AC2E", "#005180", "#2B8C6F", "#9FB56F", "#F1F1F1"];
+
+/// The colours of the physical limit and of every cause, in this order, each on a light and on a dark page.
+pub fn cause_colours() -> Vec<[String; 2]> {
+    on_both(&COLOURS)
+}
 
 fn names() -> Vec<String> {
     std::iter::once("physical limit").chain(Cause::ALL.map(Cause::name)).map(str::to_owned).collect()

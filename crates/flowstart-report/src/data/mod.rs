@@ -9,6 +9,7 @@
 //! | `causes.rs` | where the time of a run went |
 //! | `pairs.rs` | AQM and scheme together |
 //! | `change.rs` | a question answered twice, before and after |
+//! | `fleet.rs` | a question about a fleet |
 //! | `published.rs` | a publication's numbers beside ours |
 //! | `run.rs` | a repetition as time series |
 //! | `method.rs` | how the numbers were obtained |
@@ -19,6 +20,7 @@ mod causes;
 mod cell;
 mod change;
 mod estimate;
+mod fleet;
 mod link;
 mod method;
 mod pairs;
@@ -32,6 +34,7 @@ pub use causes::{CAUSES, Cause, Causes};
 pub use cell::{Call, Cell, CurvePoint, Media, Samples, Time};
 pub use change::{Change, ChangeReport, Side};
 pub use estimate::Estimate;
+pub use fleet::{FleetChoice, FleetKind, FleetReport};
 pub use link::Link;
 pub use method::{DataFile, Method};
 pub use pairs::{Pair, PairedSetting, SecondCriterion};

@@ -1,7 +1,7 @@
 //! A page is a template that is filled with sections.
 //!
-//! `comparison.rs`, `changes.rs`, `trace.rs` and `overlay.rs` each make a page. `template.rs` has the templates and
-//! fills them. The other files make what a section of a template shows:
+//! `comparison.rs`, `changes.rs`, `fleet.rs`, `trace.rs` and `overlay.rs` each make a page. `template.rs` has the
+//! templates and fills them. The other files make what a section of a template shows:
 //!
 //! | File | Section |
 //! |---|---|
@@ -20,6 +20,7 @@
 mod causes;
 mod changes;
 mod comparison;
+mod fleet;
 mod mark;
 mod media;
 mod method;
@@ -36,5 +37,7 @@ mod unbeaten;
 
 pub use changes::render_changes;
 pub use comparison::render;
+pub use fleet::render_fleet;
 pub use overlay::render_overlay;
+pub use template::STYLE;
 pub use trace::render_trace;

@@ -4,6 +4,9 @@ use crate::RenderError;
 use crate::number::UNDEFINED;
 use minijinja::{AutoEscape, Environment, Value, context};
 
+/// The style of all pages, in a light and a dark scheme; page.js gives charts the same colours.
+pub const STYLE: &str = include_str!("../templates/style.css");
+
 /// The libraries that draw the charts, in the order in which they need each other.
 const LIBRARIES: [&str; 3] = [
     include_str!("../vendor/vega.min.js"),
@@ -20,10 +23,11 @@ const LICENCES: [&str; 4] = [
 ];
 
 /// Templates and the names by which they include each other.
-const TEMPLATES: [(&str, &str); 8] = [
+const TEMPLATES: [(&str, &str); 9] = [
     ("page.html", include_str!("../templates/page.html")),
     ("report.html", include_str!("../templates/report.html")),
     ("changes.html", include_str!("../templates/changes.html")),
+    ("fleet.html", include_str!("../templates/fleet.html")),
     ("trace.html", include_str!("../templates/trace.html")),
     ("overlay.html", include_str!("../templates/overlay.html")),
     ("figure.html", include_str!("../templates/figure.html")),
@@ -45,8 +49,8 @@ pub(super) fn fill(template: &str, page: Value) -> Result<String, RenderError> {
         environment.add_template(name, source)?;
     }
     let common = context! {
-        style => include_str!("../templates/style.css"),
-        script => include_str!("../templates/page.js"),
+        style => STYLE,
+        script => concat!("const DARK = ", include_str!("../templates/dark.json"), ";\n", include_str!("../templates/page.js")),
         libraries => LIBRARIES.map(without_source_map),
         licences => LICENCES,
         undefined => UNDEFINED,

@@ -14,12 +14,7 @@ function readSpec(figure) {
 const darkScreen = matchMedia("screen and (prefers-color-scheme: dark)");
 
 // What specifications say for a light page, and what it becomes on a dark one. White letters on a colour stay white.
-const darkOf = new Map(Object.entries({
-  "#000000": "#f0f0f0", "#222": "#dedede", "#555555": "#b5b5b5", "#777": "#8a8a8a", "#777777": "#9a9a9a", "#888": "#9a9a9a",
-  "#999": "#888888", "#0072b2": "#56a8e0", "#005180": "#3f8fc0", "#5b2a86": "#a678d0", "#363636": "#d0d0d0", "#f1f1f1": "#505050",
-  "#ffffff": "#16181b", "#f3f3f3": "#212529", "#f4f4f4": "#2a2d31", "#ececec": "#2c3034", "#dddddd": "#444a50", "#c9c9c9": "#4a4f55",
-  "#9db7c9": "#4d6a80", "#b35900": "#f0a830",
-}));
+const darkOf = new Map(Object.entries(DARK));
 
 // Swatches have the same colours. A rule for screens leaves them light on paper.
 const swatches = document.createElement("style");
