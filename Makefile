@@ -3,13 +3,15 @@
 RESULTS := results/$(shell date +%Y%m%d-%H%M%S)
 FLOWSTART := target/release/flowstart
 FUZZ_SECONDS ?= 60
+SET ?= held-out
+PARTS ?= 8
 # The QUIC stacks that are not compiled unless asked for.
 HOSTS := --features flowstart-quic/quinn,flowstart-quic/s2n-quic
 # What loads programs into the kernel, where that can be: for root on a Linux whose kernel describes its types (BTF).
 KERNEL := $(shell [ "$$(id -u)" -eq 0 ] && [ -e /sys/kernel/btf/vmlinux ] && echo --features flowstart/tcp)
 
-.PHONY: run test test-kernel lint same-results bench bench-quic bench-report load parity interop browser fuzz
-.PHONY: study study-predict record full setup install-capi
+.PHONY: run test test-kernel test-slurm lint same-results bench bench-quic bench-report load parity interop browser fuzz
+.PHONY: study study-predict judge record full setup install install-capi packages python docs site browser-site
 
 # The Blitzstart paper's Table 1, all cells with fewer repetitions, on the terminal and as an HTML report.
 run: setup
@@ -19,6 +21,7 @@ run: setup
 
 # Where programs can be loaded into the kernel these are also the tests of its TCP: one build for all.
 test: setup
+	@scripts/setup python
 	@if [ -n "$(KERNEL)" ]; then scripts/setup kernel; \
 	else echo "SKIPPED: the schemes in the kernel's TCP, for root and BTF are needed: make test-kernel" >&2; fi
 	cargo test --workspace $(HOSTS) $(KERNEL) --locked
@@ -28,6 +31,12 @@ test-kernel:
 	@scripts/setup kernel
 	cargo test -p flowstart-bpf --features kernel --locked
 	cargo test -p flowstart --features tcp --test tcp --locked
+
+# A study on a Slurm of its own, on this machine and for root: the results are those of threads.
+test-slurm:
+	@scripts/setup slurm
+	cargo build --release --locked -p flowstart-python
+	scripts/slurm-test
 
 # Table 1 with the paper's 30 repetitions, and every validation.
 study: setup
@@ -42,9 +51,19 @@ study-predict: setup
 		cargo run --release --locked -p flowstart-validate --no-default-features --example predict_grid -- \
 			$$gain 2 > $(RESULTS)/predict-$$gain.csv || exit 1; done
 
+# A scheme beside all others on the held-out cells: make judge SCHEME=more-start RECORDINGS=DIR. Hours; a part that was
+# stopped goes on. Run it once for each version that is called finished.
+judge: setup
+	@test -n "$(SCHEME)" || { echo "usage: make judge SCHEME=NAME [SET=design] [RECORDINGS=DIR] [PARTS=8]" >&2; exit 2; }
+	cargo build --release --locked -p flowstart
+	for part in $$(seq $(PARTS)); do $(FLOWSTART) judge "$(SCHEME)" --set $(SET) --part $$part/$(PARTS) --resume \
+		$(if $(RECORDINGS),--recordings "$(RECORDINGS)") --out results/judge-$(SCHEME) > /dev/null || exit 1; done
+	$(FLOWSTART) judge "$(SCHEME)" --from results/judge-$(SCHEME)/$(SET)-*-of-$(PARTS).jsonl
+
 # Every record of record/ anew, or those that NAME names: what stands behind the numbers that texts publish. Hours.
 record: setup
-	cargo build --release --locked -p flowstart
+	@[ -z "$(KERNEL)" ] || scripts/setup kernel
+	cargo build --release --locked -p flowstart $(KERNEL)
 	scripts/record $(NAME)
 
 # What .ci/run leaves out: every record (all scenarios with their repetitions, all validations), the whole grid of
@@ -95,6 +114,17 @@ browser:
 	cargo build --workspace $(HOSTS) $(KERNEL) --locked --bins
 	scripts/browser/run
 
+# The lab in the browser as files in target/site, for any web server; the simulator runs as WebAssembly.
+site: setup
+	@scripts/setup site
+	scripts/site
+
+# That site in Chromium: its pages as those of `flowstart ui`, and its results beside those of the command.
+browser-site: site
+	@scripts/setup browser
+	cargo build --locked -p flowstart
+	scripts/browser/site
+
 # Every parser of input and the controller, FUZZ_SECONDS each.
 fuzz: setup
 	FUZZ_SECONDS=$(FUZZ_SECONDS) scripts/fuzz run
@@ -106,8 +136,33 @@ same-results: setup
 	$(if $(filter $(FLOWSTART),$(NEW)),cargo build --release --locked -p flowstart)
 	scripts/same-results $(OLD) $(NEW)
 
-# The library for hosts in C: header, shared and static library, and what pkg-config says. DESTDIR is for packages.
+# The Python package against the libraries that read its tables and run its sweeps, and its notebook executed anew. To
+# use it: pip install ./crates/flowstart-python
+python:
+	@scripts/setup python
+	cargo test -p flowstart-python --locked
+	target/python-venv/bin/python crates/flowstart-python/examples/execute
+
+# The documentation as a site in target/docs, with the reports of some scenarios.
+docs:
+	@scripts/setup docs
+	cargo build --release --locked -p flowstart
+	NO_MKDOCS_2_WARNING=1 target/docs-venv/bin/python scripts/docs $(FLOWSTART)
+
+# Packages of Debian and RPM, an image, the wheel, and every crate as a registry would get it: made in target/packages,
+# each installed and tried. All of it is compiled for this system, for musl, for Python and from the crates' packages:
+# an hour or more on two cores. NAME="deb wheel" makes only these.
+packages: setup
+	@scripts/setup packages
+	scripts/packages $(NAME)
+
+# The command with manual pages and completions; DESTDIR is for packages.
 PREFIX ?= /usr/local
+install: setup
+	cargo build --release --locked -p flowstart
+	scripts/install target/release "$(PREFIX)" "$(DESTDIR)"
+
+# The library for hosts in C: header, shared and static library, and what pkg-config says. DESTDIR is for packages.
 install-capi: setup
 	cargo build --release --locked -p flowstart-capi
 	scripts/install-capi target/release "$(PREFIX)" "$(DESTDIR)"

@@ -36,7 +36,8 @@ all! {
     scone: scone_packet scone_path scone_datagram scone_batch;
     xcp: congestion_header xcp_router;
     server: request_path request_stream;
-    files: connection_log server_metrics flow_rows reference_table frames;
+    files: connection_log connection_path recording server_metrics path_metrics population flow_rows reference_table
+        frames;
     queues: queue_discipline queue;
     controller: controller adapter;
 }

@@ -282,6 +282,7 @@ fn spelled(link: &Link) -> String {
         format!("access_rate={},access_delay={},peak={}", link.access_rate, link.access_delay, link.peak),
         format!("hops={},counts={}", link.hops, if link.counts_in_service { "system" } else { "waiting" }),
     ];
+    keys.extend(link.up_aggregation.map(|time| format!("up_aggregation={time}")));
     keys.extend(link.loss.map(|model| match model {
         LossModel::Independent { probability } => format!("loss={probability}"),
         LossModel::GilbertElliott { mean_good, mean_bad, probability_bad } => {

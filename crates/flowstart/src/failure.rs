@@ -9,6 +9,7 @@ use flowstart_lab::spec::InputError;
 use flowstart_lab::study::scenario::ScenarioError;
 use flowstart_serve::client::ClientError;
 use flowstart_serve::perf::PerfError;
+use flowstart_serve::printable;
 use flowstart_serve::tls::TlsError;
 use flowstart_serve::tokens::TokensError;
 use miette::{Diagnostic, LabeledSpan, NamedSource, SourceSpan};
@@ -18,6 +19,11 @@ use toml::de::DeTable;
 pub(crate) const FAILED: u8 = 1;
 /// Exit code of bad input.
 pub(crate) const BAD_INPUT: u8 = 2;
+
+/// A path on a terminal.
+pub(crate) fn shown(path: &Path) -> String {
+    printable(&path.display().to_string())
+}
 
 /// Why a command did not do its work.
 #[derive(Debug)]
@@ -116,7 +122,7 @@ impl Failure {
     pub(crate) fn report(self) -> ExitCode {
         match self {
             Self::Input(message) => {
-                tell!("error: {}", shortened(message));
+                tell!("error: {}", shortened(&message));
                 ExitCode::from(BAD_INPUT)
             }
             Self::File { file, message, text: Some((text, span)) } => {
@@ -125,19 +131,19 @@ impl Failure {
                 });
                 let span = span.filter(|span| is_shown(&text, span));
                 let problem = Problem {
-                    message: format!("{}{line}: {}", file.display(), shortened(message)),
-                    source: NamedSource::new(file.display().to_string(), text),
+                    message: format!("{}{line}: {}", shown(&file), shortened(&message)),
+                    source: NamedSource::new(shown(&file), text),
                     span: span.map(SourceSpan::from),
                 };
                 tell!("{:?}", miette::Report::new(problem));
                 ExitCode::from(BAD_INPUT)
             }
             Self::File { file, message, text: None } => {
-                tell!("error: {}: {}", file.display(), shortened(message));
+                tell!("error: {}: {}", shown(&file), shortened(&message));
                 ExitCode::from(BAD_INPUT)
             }
             Self::Other(message) => {
-                tell!("error: {}", shortened(message));
+                tell!("error: {}", shortened(&message));
                 ExitCode::from(FAILED)
             }
         }
@@ -149,8 +155,10 @@ const LONGEST_LINE: usize = 1000;
 /// Longest begin and end of a message that is longer than both, in characters.
 const LONGEST_PART: usize = 1000;
 
-/// A message of which a user can read all: what is wrong, and not all of a value without end.
-fn shortened(message: String) -> String {
+/// A message of which a user can read all: what is wrong, and not all of a value without end. Its escape sequences do
+/// not reach the terminal.
+fn shortened(message: &str) -> String {
+    let message = message.lines().map(printable).collect::<Vec<_>>().join("\n");
     let starts: Vec<usize> = message.char_indices().map(|(start, _)| start).collect();
     match starts.len().checked_sub(2 * LONGEST_PART) {
         None | Some(0) => message,
@@ -161,12 +169,13 @@ fn shortened(message: String) -> String {
     }
 }
 
-/// Whether the place of a problem is shown: its lines, and those beside them, are not too long.
+/// Whether the place of a problem is shown: its lines, and those beside them, are not too long and command no terminal.
 fn is_shown(text: &str, span: &Range<usize>) -> bool {
     let (before, after) = (text.get(..span.start).unwrap_or_default(), text.get(span.end..).unwrap_or_default());
     let begin = before.rmatch_indices('\n').nth(1).map_or(0, |(place, _)| place);
     let end = after.match_indices('\n').nth(1).map_or(text.len(), |(place, _)| span.end + place);
-    text.get(begin..end).unwrap_or_default().lines().all(|line| line.len() <= LONGEST_LINE)
+    let is_plain = |line: &str| line.len() <= LONGEST_LINE && !line.contains(|c: char| c.is_control() && c != '\t');
+    text.get(begin..end).unwrap_or_default().lines().all(is_plain)
 }
 
 /// The place of a wrong value in a scenario: within what is written for its field, which is all of it if the value is
@@ -222,12 +231,13 @@ mod tests {
     #[test]
     fn a_message_keeps_its_begin_and_its_end() {
         let short = "é".repeat(2 * LONGEST_PART);
-        assert_eq!(shortened(short.clone()), short);
-        let long = shortened(format!("begin{}end", "é".repeat(2 * LONGEST_PART)));
+        assert_eq!(shortened(&short), short);
+        let long = shortened(&format!("begin{}end", "é".repeat(2 * LONGEST_PART)));
         assert!(
             long.starts_with("beginé") && long.ends_with("éend") && long.contains("... 8 characters ..."),
             "{long}"
         );
+        assert!(!shortened("size: `\u{1b}[2J\u{7}`\nis not a size").contains(['\u{1b}', '\u{7}']));
     }
 
     #[test]
@@ -238,6 +248,7 @@ mod tests {
             (format!("{long}\na = 1\nb = 2\nc = 3\n{long}"), true),
             (format!("{long}\nb = 2\nc = 3"), false),
             (format!("a = 1\nb = 2\n{long}"), false),
+            ("a = 1\nb = 2\n# \u{1b}[2J\n".to_owned(), false),
         ] {
             let place = text.find('2').unwrap();
             assert_eq!(is_shown(&text, &(place..place + 1)), shown, "{text}");

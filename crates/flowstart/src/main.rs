@@ -10,6 +10,9 @@ mod command;
 mod failure;
 mod help;
 mod interruption;
+#[cfg(target_os = "linux")]
+mod metrics_listener;
+mod new_folder;
 mod output;
 mod quic;
 #[cfg(target_os = "linux")]
@@ -64,6 +67,8 @@ enum Command {
     Report(command::report::Arguments),
     /// Look for the settings in which a startup scheme is worst.
     Break(command::break_scheme::Arguments),
+    /// Judge a startup scheme beside all others on cells that were drawn before.
+    Judge(command::judge::Arguments),
     /// Recommend a startup scheme for a fleet of transfers.
     Recommend(command::recommend::Arguments),
     /// Write down the packets of one run.
@@ -95,8 +100,14 @@ enum Command {
     Perf(command::perf::Arguments),
     /// Compare the schemes of real connections by a server's qlog files or metrics.
     Analyze(command::analyze::Arguments),
+    /// Say what a scheme would have decided on a recorded connection.
+    Replay(command::replay::Arguments),
     /// Plan a trial of schemes on real connections.
     Trial(command::trial::Arguments),
+    /// Write vectors by which ports of the schemes are checked.
+    Conformance(command::conformance::Arguments),
+    /// Ask the lab in the browser, and look at results.
+    Ui(command::ui::Arguments),
     /// Check this build against published figures and reference runs.
     Validate(command::validate::Arguments),
     /// Write the completions of a shell to stdout.
@@ -118,6 +129,7 @@ fn main() -> ExitCode {
         Command::Run(arguments) => command::run::main(arguments),
         Command::Report(arguments) => command::report::main(arguments),
         Command::Break(arguments) => command::break_scheme::main(arguments),
+        Command::Judge(arguments) => command::judge::main(arguments),
         Command::Recommend(arguments) => command::recommend::main(arguments),
         Command::Trace(arguments) => command::trace::main(arguments),
         Command::Explain(arguments) => command::explain::main(arguments),
@@ -135,7 +147,10 @@ fn main() -> ExitCode {
         Command::SconeElement(arguments) => command::scone_element::main(arguments),
         Command::Perf(arguments) => command::perf::main(arguments),
         Command::Analyze(arguments) => command::analyze::main(arguments),
+        Command::Replay(arguments) => command::replay::main(arguments),
         Command::Trial(arguments) => command::trial::main(arguments),
+        Command::Conformance(arguments) => command::conformance::main(arguments),
+        Command::Ui(arguments) => command::ui::main(arguments),
         Command::Validate(arguments) => command::validate::main(arguments),
         Command::Completions(arguments) => command::completions::main(arguments, command),
         Command::Man(arguments) => command::man::main(arguments, command),

@@ -102,8 +102,7 @@ pub(crate) struct SchemeOptions {
 impl SchemeOptions {
     /// The congestion avoidance.
     pub(crate) fn avoidance(&self) -> Result<AvoidanceConfig, Failure> {
-        let base = AvoidanceConfig::Cubic(cubic::Config::default());
-        Ok(spec::avoidance("avoidance", &self.avoidance, &base)?.value)
+        avoidance(&self.avoidance)
     }
 
     /// The scheme from both options.
@@ -118,10 +117,19 @@ impl SchemeOptions {
     }
 }
 
+/// The congestion avoidance that `--avoidance` names.
+pub(crate) fn avoidance(text: &str) -> Result<AvoidanceConfig, Failure> {
+    Ok(spec::avoidance("avoidance", text, &AvoidanceConfig::Cubic(cubic::Config::default()))?.value)
+}
+
+/// The startup scheme that `text` names, in the option `field`.
+pub(crate) fn startup(field: &str, text: &str) -> Result<StartupConfig, Failure> {
+    Ok(spec::scheme(field, text, &StartupConfig::SlowStart(slow_start::Config::default()))?.value)
+}
+
 /// The scheme that `text` names, in the option `field`.
 pub(crate) fn scheme(field: &str, text: &str, avoidance: &AvoidanceConfig) -> Result<Scheme, Failure> {
-    let startup = spec::scheme(field, text, &StartupConfig::SlowStart(slow_start::Config::default()))?.value;
-    Scheme::new(text, startup, avoidance.clone()).map_err(|error| {
+    Scheme::new(text, startup(field, text)?, avoidance.clone()).map_err(|error| {
         Failure::Input(format!("--{field} `{text}`: {error}; allowed are {}", Scheme::all(avoidance).join(", ")))
     })
 }

@@ -83,6 +83,12 @@ fn pipes_are_not_read_and_control_characters_not_obeyed() {
     log(folder.path(), "a", "\\u001b[31mred", 10.0);
     analyze().arg(folder.path()).assert().success().stdout(contains("\\u{1b}[31mred")).stdout(contains("\u{1b}").not());
     analyze().arg(&pipe).assert().code(2).stderr(contains("b.sqlog: is not a regular file"));
+    std::fs::write(folder.path().join("c.qlog"), "{}").expect("to write");
+    std::os::unix::fs::symlink("/dev/null", folder.path().join("d.sqlog")).expect("a link");
+    let assert = analyze().arg(folder.path()).assert().success().stdout(contains("1 connections"));
+    let skipped = |name: &str| contains(format!("{name} is skipped: is not a regular file"));
+    let other = contains("c.qlog is skipped: allowed in a folder is .sqlog or .prom");
+    assert.stderr(skipped("b.sqlog").and(skipped("d.sqlog")).and(other));
 }
 
 /// Metrics of a server that answered 40 connections of each scheme.
@@ -124,8 +130,10 @@ fn metrics_that_cannot_be_used_are_refused() {
     std::fs::write(&file, "# HELP x\nflowstart_connections_answered_total many\n").expect("to write");
     let message = "m.txt:2: flowstart_connections_answered_total: `many` is no number";
     analyze().arg(&file).assert().code(2).stderr(contains(message));
-    std::fs::write(&file, "# HELP x\nup 1\n").expect("to write");
+    std::fs::write(&file, "# HELP x\nup 1\n# EOF\n").expect("to write");
     analyze().arg(&file).assert().code(2).stderr(contains("m.txt: no flowstart_server_info"));
+    std::fs::write(&file, "# HELP x\nup 1\n").expect("to write");
+    analyze().arg(&file).assert().code(2).stderr(contains("m.txt:2: the last line is not `# EOF`"));
     metrics(folder.path(), "a.prom", "1");
     log(folder.path(), "a", "slow-start", 10.0);
     analyze().arg(folder.path()).assert().code(2).stderr(contains("give files of one kind"));

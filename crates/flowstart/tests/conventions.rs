@@ -219,8 +219,8 @@ fn a_long_wait_shows_a_sign_of_life() {
 
 #[test]
 fn help_is_short_or_long_and_fits_80_columns() {
-    let commands = "compare break recommend run trace explain list oracle serve get perf analyze validate completions \
-                    man";
+    let commands = "compare break recommend run trace explain list oracle serve get perf analyze ui validate \
+                    completions man";
     for command in commands.split(' ') {
         let help = |option: &str| stdout(&flowstart(&[command, option]).assert().success());
         let (short, long) = (help("-h"), help("--help"));

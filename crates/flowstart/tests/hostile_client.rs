@@ -435,9 +435,9 @@ fn heads_that_do_not_end_are_bounded_together() {
     let folder = tempfile::tempdir().unwrap();
     let [cert, key] = certificate(folder.path(), 2090);
     let server = Server::start(&["--cert", &cert, "--key", &key]);
-    // HEADERS of 40,000 bytes, of which the last one is missing.
-    let head = [&[1, 0x80, 0, 0x9c, 0x40][..], &[0; 39_999]].concat();
-    let opened = |streams: usize| {
+    let opened = |kind: u8, streams: usize| {
+        // HEADERS, or an unknown frame, of 40,000 bytes, of which the last one is missing.
+        let head = [&[kind, 0x80, 0, 0x9c, 0x40][..], &[0; 39_999]].concat();
         connected(&server, &cert, &[], 1 << 20, async |connection| {
             let mut open = Vec::new();
             for _ in 0..streams {
@@ -450,9 +450,11 @@ fn heads_that_do_not_end_are_bounded_together() {
         })
         .unwrap()
     };
-    assert!(opened(6).is_none(), "240 KB are within the bound");
-    let Some(noq::ConnectionError::ApplicationClosed(close)) = opened(8) else { panic!("320 KB are kept") };
-    assert_eq!(close.error_code.into_inner(), H3_EXCESSIVE_LOAD);
+    for kind in [1, 0x21] {
+        assert!(opened(kind, 6).is_none(), "240 KB are within the bound");
+        let Some(noq::ConnectionError::ApplicationClosed(close)) = opened(kind, 8) else { panic!("320 KB are kept") };
+        assert_eq!(close.error_code.into_inner(), H3_EXCESSIVE_LOAD);
+    }
 }
 
 /// Sends `asked` on each of these streams, reads nothing, and does something meanwhile.
@@ -587,6 +589,28 @@ fn beyond_the_bound_of_memory_clients_prove_their_addresses_and_then_are_refused
         std::thread::sleep(Duration::from_millis(100));
         served()
     }));
+}
+
+#[test]
+fn an_answer_that_was_cancelled_takes_nothing_of_the_memory_any_more() {
+    let folder = tempfile::tempdir().unwrap();
+    let [cert, key] = certificate(folder.path(), 2090);
+    let options = ["--cert", &cert, "--key", &key, "--memory", "1MB", "--connection-memory", "2MB", "--stall", "60s"];
+    let server = Server::start(&options);
+    let is_served = connected(&server, &cert, &[], 3000, async |connection| {
+        let (mut asked, mut answer) = connection.open_bi().await.unwrap();
+        asked.write_all(&request("/generate/1000GB", &[])).await.unwrap();
+        asked.finish().unwrap();
+        answer.read(&mut [0; 1]).await.unwrap();
+        // The server has written ahead as far as it does.
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        answer.stop(0_u32.into()).unwrap();
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        let is_served = server.get("/generate/1KB").arg("--timeout=20s").output().unwrap().status.success();
+        assert!(connection.close_reason().is_none());
+        is_served
+    });
+    assert!(is_served.unwrap());
 }
 
 #[test]

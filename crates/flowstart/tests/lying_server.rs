@@ -138,6 +138,9 @@ fn no_more_than_announced_is_taken_and_the_earlier_file_stays() {
         [headers(&[vec![OK], field("content-length", "5")].concat()), frame(0, &[b'x'; 100_000])].concat(),
         [headers(&[vec![OK], field("content-length", "500000")].concat()), frame(0, &[b'x'; 100_000])].concat(),
         headers(&[0xc0 | 27]),
+        // Half of a frame of content, and content behind trailers.
+        [headers(&[OK]), [&[0][..], &number(100_000), &[b'x'; 50_000]].concat()].concat(),
+        [headers(&[OK]), frame(0, b"new"), headers(&field("a", "b")), frame(0, b"newer")].concat(),
     ];
     for answer in answers {
         let (code, told) = got(answer, &["--out", file.to_str().unwrap()]);

@@ -18,7 +18,7 @@ use flowstart_core::quick_start::nonce::Nonce;
 use flowstart_core::quick_start::rate::RateCode;
 use flowstart_core::quick_start::wire::{IpOption, IpVersion};
 use flowstart_datagram::Header;
-use namespaces::{Sides, are_missing};
+use namespaces::{Namespace, Sides, are_missing, devices, ip};
 use nix::sys::socket::sockopt::{Ipv4RecvErr, Ipv6RecvErr, RcvBufForce};
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg, setsockopt};
 use predicates::prelude::*;
@@ -178,6 +178,54 @@ fn between_interfaces_packets_count_as_on_a_wire_although_offloads_are_on() {
     // 1448 bytes are in a packet of IPv4, 1428 in one of IPv6: 2783 packets at least.
     assert!((2783..3600).contains(&of("departed")) && of("malformed") == 0, "{told}");
     assert!(of("departed_bytes") / of("departed") <= 1500 && of("segmented") > 0 && told["unsent"] == 0, "{told}");
+}
+
+#[test]
+fn what_comes_faster_than_the_host_takes_it_is_counted() {
+    if are_missing() {
+        return;
+    }
+    let mut sides = Sides::between_interfaces(&["--link", "rate=10gbit,rtt=1ms,buffer=100000pkt"]);
+    let (server, client) = udp(&sides, "10.9.0.1:0", "10.9.0.2:0");
+    // The two find each other.
+    server.send(&datagram(0)).unwrap();
+    receive(&client, &mut [0; 2000]).unwrap();
+    // More than the socket's buffer takes.
+    let sent = 40_000;
+    sides.while_it_stands_still(|| (1..=sent).for_each(|number| drop(server.send(&datagram(number)))));
+    std::thread::sleep(Duration::from_secs(2));
+    let (_, told) = sides.end();
+    let of = |name: &str| told["down"][name].as_u64().unwrap();
+    assert!(of("missed") > 1000, "{told}");
+    // What comes between the two besides are some packets of IPv6.
+    let all = of("missed") + of("departed") + of("dropped");
+    assert!((u64::from(sent)..u64::from(sent) + 100).contains(&all), "{told}");
+}
+
+#[test]
+fn an_interface_that_is_down_or_takes_shorter_packets_is_refused() {
+    if are_missing() {
+        return;
+    }
+    let devices = devices();
+    let namespace = Namespace::new(&devices[0]);
+    let within = |arguments: &[&str]| ip(&[&["-n", &namespace.0][..], arguments].concat());
+    within(&["link", "add", &devices[0], "type", "veth", "peer", "name", &devices[1]]);
+    let refused = || {
+        let mut program = Command::new("ip");
+        program.args(["netns", "exec", &namespace.0]).arg(assert_cmd::cargo::cargo_bin("flowstart"));
+        program.args(["router", "--link", "lte", "--port", &devices[0], "--port", &devices[1]]);
+        let told = program.timeout(Duration::from_secs(20)).assert().code(2).get_output().stderr.clone();
+        String::from_utf8(told).unwrap()
+    };
+    let told = refused();
+    assert!(told.contains(&format!("--port `{0}` is down; `ip link set {0} up` brings it up", devices[0])), "{told}");
+    for device in &devices {
+        within(&["link", "set", device, "up"]);
+    }
+    within(&["link", "set", &devices[1], "mtu", "1280"]);
+    let told = refused();
+    assert!(told.contains("takes packets of 1500 bytes") && told.contains("of 1280"), "{told}");
 }
 
 #[test]

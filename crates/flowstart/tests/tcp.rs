@@ -108,6 +108,22 @@ impl Follower {
     }
 }
 
+/// What Prometheus gets.
+fn metrics() -> String {
+    let mut program = Program::new(assert_cmd::cargo::cargo_bin("flowstart"));
+    let mut child = program.args(["tcp", "status", "--metrics", "127.0.0.1:0"]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let address = line.trim().strip_prefix("metrics at http://").unwrap().strip_suffix("/metrics").unwrap();
+    let mut asking = std::net::TcpStream::connect(address).unwrap();
+    asking.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    asking.read_to_string(&mut answer).unwrap();
+    assert!(Program::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap().success());
+    assert!(child.wait().unwrap().success());
+    answer
+}
+
 /// The first flight of a transfer: packets of data that left before the first of them was acknowledged.
 fn first_flight(packets: &[Packet]) -> Vec<Packet> {
     let data: Vec<_> = packets.iter().filter(|packet| packet.is_from_server && packet.payload > 0).collect();
@@ -319,6 +335,9 @@ fn what_needs_a_hint_and_has_none_is_cubic_and_is_counted() {
         assert_eq!(flight.len(), 10, "{scheme}");
         let status = loaded.status();
         assert_eq!((&status["launched"], &status["fell_back"]), (&0.into(), &1.into()), "{scheme}");
+        let metrics = metrics();
+        let told = format!("flowstart_launches_left_out_total{{scheme=\"{scheme}\"}} 1");
+        assert!(metrics.contains(&told) && metrics.ends_with("# EOF\n"), "{metrics}");
     }
     let loaded = Loaded::new("blitzstart", "blitzstart", &["--hint", "10.9.0.0/16=16mbit", "--hint-lifetime", "1s"]);
     sleep(Duration::from_millis(1100));

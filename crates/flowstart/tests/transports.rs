@@ -61,6 +61,18 @@ fn both_stacks_answer_one_question() {
     assert_eq!(one["cells"][1]["metrics"]["fct_ms"]["mean"], summary["cells"][3]["metrics"]["fct_ms"]["mean"]);
 }
 
+/// A thousand packets are acknowledged at once, and the scheme does not pace what follows: noq's pacer then waits for
+/// less than a nanosecond.
+#[test]
+fn a_stack_that_waits_for_no_time_goes_on() {
+    let link = "rate=789mbit,rtt=54.9ms,buffer=5.98bdp,up_aggregation=15.6ms";
+    let question = ["compare", "--link", link, "--size", "10MB", "--scheme", "suss", "--reps", "1", "--json"];
+    let mut command = flowstart(&[&question[..], &["--transport", "quic", "--avoidance", "cubic"]].concat());
+    command.timeout(std::time::Duration::from_secs(60));
+    let told: Value = serde_json::from_str(&stdout(&mut command)).unwrap();
+    assert_eq!(told["cells"][0]["failed"], 0, "{told:#}");
+}
+
 #[test]
 fn what_one_of_them_cannot_do_is_refused() {
     let refused = |more: &[&str], problem: &str| {

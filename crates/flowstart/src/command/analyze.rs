@@ -8,8 +8,10 @@ use std::process::ExitCode;
 
 use clap::Args;
 use comfy_table::{CellAlignment, Table, presets};
-use flowstart_serve::analyze::log::{self, Connection, LogError};
-use flowstart_serve::analyze::{Analysis, Comparison, FEWEST_AT_EVERY_LOOK, Group, UnknownBaseline, analyze, metrics};
+use flowstart_serve::analyze::log::{self, Connection, LogError, OfPath};
+use flowstart_serve::analyze::{
+    Analysis, Comparison, FEWEST_AT_EVERY_LOOK, Group, QuantileRatio, UnknownBaseline, analyze, metrics,
+};
 use flowstart_serve::printable;
 use serde_json::json;
 
@@ -17,11 +19,13 @@ use crate::attention::Waiting;
 use crate::failure::{FAILED, Failure};
 use crate::output::{fitted, number, print, progress, width, wrapped};
 
-/// Suffixes of the files that are read in a folder: qlog, and metrics.
+/// Suffixes of the files that are read in a folder: qlog of `flowstart serve`, and metrics.
 const EXTENSIONS: [&str; 2] = ["sqlog", "prom"];
+/// Suffixes of qlog files, also of other programs: records one after the other, and one object.
+const QLOG: [&str; 2] = ["sqlog", "qlog"];
 /// Most connections that can be planned.
 const MOST_PLANNED: u64 = 1_000_000_000_000_000_000;
-/// How many unusable files are named; more are only counted.
+/// How many unusable files, and how many that are skipped, are named; more are only counted.
 const TOLD: usize = 10;
 
 #[derive(Debug, Args)]
@@ -59,18 +63,26 @@ pub(crate) struct Arguments {
     /// first difference, errs more often than 5 % of the time. `flowstart trial plan` says how many it takes.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MOST_PLANNED))]
     planned: Option<u64>,
+    /// Tell the clients' networks apart.
+    ///
+    /// As `serve --qlog-networks` wrote them: the 20 with most connections; all others are one.
+    #[arg(long)]
+    by_network: bool,
     /// Print JSON instead of a table.
     #[arg(long)]
     json: bool,
 }
 
 pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let files = files(&arguments.files)?;
+    let files = files(&arguments.files, &EXTENSIONS)?;
     let of_metrics: Vec<bool> = files.iter().map(|file| is_metrics(file)).collect();
     let (analysis, unusable) = match of_metrics.iter().position(|metrics| *metrics) {
         None => of_logs(&files, arguments)?,
         Some(_) if arguments.planned.is_some() => {
             return Err(Failure::Input("--planned: metrics do not say how times scatter; give qlog files".into()));
+        }
+        Some(_) if arguments.by_network => {
+            return Err(Failure::Input("--by-network: metrics have no networks; give qlog files".into()));
         }
         Some(first) => {
             if let Some((log, _)) = files.iter().zip(&of_metrics).find(|(_, metrics)| !**metrics) {
@@ -111,41 +123,58 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
 
 /// What qlog files have.
 #[derive(Debug)]
-pub(crate) struct Logs {
+pub(crate) struct Logs<C> {
     /// The connections.
-    pub(crate) connections: Vec<Connection>,
+    pub(crate) connections: Vec<C>,
     /// Files that could not be used; they were told of.
     pub(crate) unusable: usize,
 }
 
-/// The connections of these files, and of those in these folders.
-pub(crate) fn logs(named: &[PathBuf]) -> Result<Logs, Failure> {
-    let files = files(named)?;
-    if let Some(metrics) = files.iter().find(|file| is_metrics(file)) {
-        return Err(Failure::Input(format!("{}: has metrics; allowed are qlog files", metrics.display())));
+/// The connections of these files, and of those in these folders, each with its answers.
+pub(crate) fn logs(named: &[PathBuf]) -> Result<Logs<Connection>, Failure> {
+    read(&log_files(named, &EXTENSIONS)?, log::read, |one| one.id.as_ref())
+}
+
+/// The same connections, each with what it shows of its path.
+pub(crate) fn paths(named: &[PathBuf]) -> Result<Logs<OfPath>, Failure> {
+    read(&log_files(named, &QLOG)?, log::read_path, |one| one.id.as_ref())
+}
+
+/// These files, and those in these folders.
+fn log_files(named: &[PathBuf], extensions: &[&str]) -> Result<Vec<PathBuf>, Failure> {
+    let files = files(named, extensions)?;
+    match files.iter().find(|file| is_metrics(file)) {
+        Some(metrics) => Err(Failure::Input(format!("{}: has metrics; allowed are qlog files", metrics.display()))),
+        None => Ok(files),
     }
-    read(&files)
 }
 
 fn of_logs(files: &[PathBuf], arguments: &Arguments) -> Result<(Analysis, usize), Failure> {
-    let Logs { connections, unusable } = read(files)?;
+    let Logs { connections, unusable } = read(files, log::read, |one| one.id.as_ref())?;
+    if arguments.by_network && connections.iter().all(|connection| connection.network.is_none()) {
+        tell!("warning: no file names its client's network; `flowstart serve --qlog-networks` writes them");
+    }
     let _waiting = Waiting::begin("comparing");
-    let analysis = analyze(&connections, arguments.baseline.as_deref(), arguments.planned);
+    let analysis = analyze(&connections, arguments.baseline.as_deref(), arguments.planned, arguments.by_network);
     Ok((analysis.map_err(|error| unknown(&error))?, unusable))
 }
 
 /// The connections of qlog files, and the number of unusable files.
-fn read(files: &[PathBuf]) -> Result<Logs, Failure> {
+fn read<C>(
+    files: &[PathBuf],
+    read: fn(&Path) -> Result<C, LogError>,
+    id: fn(&C) -> Option<&String>,
+) -> Result<Logs<C>, Failure> {
     let bar = progress(files.len() as u64);
-    let mut connections: Vec<Connection> = Vec::new();
+    let mut connections: Vec<C> = Vec::new();
     let mut unusable: Vec<LogError> = Vec::new();
     let (mut ids, mut repeated) = (BTreeSet::new(), 0_usize);
     for file in files {
-        match log::read(file) {
+        match read(file) {
             Ok(connection) => {
                 // A connection without an id is known by its file.
                 let path = || file.canonicalize().unwrap_or_else(|_| file.clone()).into_os_string();
-                match ids.insert(connection.id.as_ref().map_or_else(path, OsString::from)) {
+                match ids.insert(id(&connection).map_or_else(path, OsString::from)) {
                     true => connections.push(connection),
                     false => repeated += 1,
                 }
@@ -198,29 +227,34 @@ fn is_metrics(file: &Path) -> bool {
     file.extension().is_some_and(|extension| extension == "prom") || (begins && first == *b"#")
 }
 
-/// The files to read, in the given order; those of a folder by name.
-fn files(named: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+/// The files to read, in the given order; those of a folder with these suffixes, by name. Tells what of a folder looks
+/// like one of them and is skipped.
+fn files(named: &[PathBuf], extensions: &[&str]) -> Result<Vec<PathBuf>, Failure> {
     let mut files = Vec::new();
+    let mut skipped = Vec::new();
     for path in named {
         match std::fs::read_dir(path) {
             Ok(entries) => {
                 let mut found = Vec::new();
                 for entry in entries {
                     let entry = entry.map_err(|error| unreadable(path, &error))?.path();
+                    let ends =
+                        |with: &[&str]| entry.extension().is_some_and(|ends| with.iter().any(|one| ends == *one));
                     // Reading a pipe or a device might never end.
                     let is_file = entry.metadata().map_or(true, |metadata| metadata.is_file());
-                    if is_file
-                        && entry.extension().is_some_and(|extension| EXTENSIONS.iter().any(|known| extension == *known))
-                    {
-                        found.push(entry);
+                    match (ends(extensions), is_file) {
+                        (true, true) => found.push(entry),
+                        (true, false) => skipped.push((entry, "is not a regular file".to_owned())),
+                        (false, _) if ends(&QLOG) => {
+                            skipped.push((entry, format!("allowed in a folder is .{}", extensions.join(" or ."))));
+                        }
+                        (false, _) => {}
                     }
                 }
                 if found.is_empty() {
-                    return Err(Failure::Input(format!(
-                        "{}: holds no .{} file",
-                        path.display(),
-                        EXTENSIONS.join(" or .")
-                    )));
+                    tell_of_skipped(skipped);
+                    let extensions = extensions.join(" or .");
+                    return Err(Failure::Input(format!("{}: holds no .{extensions} file", path.display())));
                 }
                 found.sort();
                 files.append(&mut found);
@@ -234,7 +268,18 @@ fn files(named: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
             Err(error) => return Err(unreadable(path, &error)),
         }
     }
+    tell_of_skipped(skipped);
     Ok(files)
+}
+
+fn tell_of_skipped(mut skipped: Vec<(PathBuf, String)>) {
+    skipped.sort();
+    for (path, why) in skipped.iter().take(TOLD) {
+        tell!("warning: {} is skipped: {why}", printable(&path.display().to_string()));
+    }
+    if skipped.len() > TOLD {
+        tell!("warning: and {} more are skipped", skipped.len() - TOLD);
+    }
 }
 
 fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
@@ -249,7 +294,8 @@ fn shown(versus: &Comparison, every_look: bool) -> Option<[f64; 2]> {
 /// What the comparison of a group says; `None`: there is none. A result of many looks says whether to go on.
 fn answer(group: &Group, connections: u64, planned: Option<u64>) -> Option<String> {
     let versus = group.vs_baseline.as_ref()?;
-    let (scheme, baseline, size) = (printable(&group.scheme), printable(&versus.baseline), &group.size);
+    let (scheme, baseline) = (printable(&group.scheme), printable(&versus.baseline));
+    let size = &group.network.as_ref().map_or(group.size.clone(), |network| format!("{} to {network}", group.size));
     let interval = shown(versus, planned.is_some());
     let Some(([low, high], speedup)) = interval.zip(versus.speedup) else {
         let fewest = planned.map_or(String::new(), |_| {
@@ -259,7 +305,7 @@ fn answer(group: &Group, connections: u64, planned: Option<u64>) -> Option<Strin
     };
     let ratio = format!("{speedup:.2} times as fast ({low:.2} to {high:.2}");
     let every = if planned.is_some() { " at every look" } else { "" };
-    Some(match (versus.significant, planned) {
+    let sentence = match (versus.significant, planned) {
         (true, None) => {
             format!("With {size} {scheme} is {speedup:.2} times as fast as {baseline} ({low:.2} to {high:.2}).")
         }
@@ -276,7 +322,16 @@ fn answer(group: &Group, connections: u64, planned: Option<u64>) -> Option<Strin
             };
             format!("With {size} {scheme} cannot be told apart from {baseline}: {ratio}{every}). {next}")
         }
-    })
+    };
+    let quantiles: Vec<String> = versus.quantiles.iter().filter_map(|(name, one)| quantile_ratio(name, one)).collect();
+    let all = if quantiles.is_empty() { String::new() } else { format!(" Each for itself: {}.", quantiles.join(", ")) };
+    Some(sentence + &all)
+}
+
+/// A quantile of both, in words; `None`: too few connections have it.
+fn quantile_ratio(name: &str, one: &QuantileRatio) -> Option<String> {
+    let [low, high] = one.ci95?;
+    Some(format!("{name} {:.2} times as fast ({low:.2} to {high:.2})", one.speedup))
 }
 
 /// Names of the columns, and whether they are numbers.
@@ -350,7 +405,7 @@ fn row(group: &Group, every_look: bool) -> Vec<String> {
     let reasons: Vec<String> =
         group.exit_reasons.iter().map(|(reason, count)| printable(&format!("{reason} {count}"))).collect();
     vec![
-        group.size.clone(),
+        group.network.as_ref().map_or(group.size.clone(), |network| format!("{network} {}", group.size)),
         printable(&group.scheme),
         group.n.to_string(),
         group.answers.to_string(),

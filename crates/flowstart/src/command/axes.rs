@@ -2,8 +2,13 @@
 
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use flowstart_lab::study::axis::{Key, Need};
-use flowstart_lab::study::plan::AXES;
+use flowstart_lab::study::plan::{AXES, Axis};
 use flowstart_lab::study::scenario::Scenario;
+
+/// The default of an axis with this key, for commands with options of their own.
+pub(crate) fn default_of(key: &str) -> &'static str {
+    Axis::key(key).and_then(|key| key.default).unwrap_or_default()
+}
 
 /// The options that choose a cell of earlier results instead of a description.
 const INSTEAD: [&str; 2] = ["cell", "from"];

@@ -14,11 +14,11 @@ use flowstart_lab::worst::dimension::DIMENSIONS;
 use flowstart_lab::worst::measure::Measure;
 use flowstart_lab::worst::search::{FEWEST, Found, Settings, Worst, search};
 use flowstart_lab::worst::space::{Question, Space};
-use flowstart_serve::printable;
 use serde_json::{Value, json};
 
 use crate::command::run::jobs;
-use crate::failure::{FAILED, Failure};
+use crate::failure::{FAILED, Failure, shown};
+use crate::new_folder;
 use crate::output::{self, Bars};
 
 /// Settings that are tried for each measure, unless told otherwise.
@@ -46,7 +46,9 @@ pub(crate) struct Arguments {
     /// A range, or several values with | between them, in place of those that it has by itself.
     #[arg(long, num_args = 1.., value_name = "NAME=VALUES")]
     within: Vec<String>,
-    /// Settings that are tried for each measure.
+    /// Settings tried for each measure, besides the corners.
+    ///
+    /// In a corner one dimension is as far from plain as it can be.
     #[arg(long, value_name = "N", default_value_t = POINTS)]
     #[arg(value_parser = clap::value_parser!(u32).range(FEWEST as i64..=MOST_POINTS))]
     points: u32,
@@ -112,11 +114,6 @@ fn long_help() -> String {
     )
 }
 
-/// A path on a terminal.
-fn shown(path: &Path) -> String {
-    printable(&path.display().to_string())
-}
-
 /// The folder of the results, which is refused before the work if it has something in it.
 fn folder(arguments: &Arguments) -> Result<PathBuf, Failure> {
     let named = |text: &str| text.chars().map(|one| if one.is_ascii_alphanumeric() { one } else { '-' }).collect();
@@ -124,16 +121,8 @@ fn folder(arguments: &Arguments) -> Result<PathBuf, Failure> {
         let name: String = named(&arguments.scheme);
         PathBuf::from(format!("break-{}", name.chars().take(100).collect::<String>()))
     });
-    let refused = |problem: String| Failure::Input(format!("--out {}: {problem}", shown(&folder)));
-    let is_empty = match std::fs::read_dir(&folder) {
-        Err(error) if error.kind() == ErrorKind::NotFound => true,
-        Err(error) => return Err(refused(error.to_string())),
-        Ok(mut entries) => entries.next().is_none(),
-    };
-    if is_empty {
-        return Ok(folder);
-    }
-    Err(refused("it is not empty; allowed is a folder that does not exist or is empty".into()))
+    new_folder::check(&folder)?;
+    Ok(folder)
 }
 
 pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
@@ -157,8 +146,7 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
     }
     let is_asked = |one: &Measure| by.contains(&By(*one)) && (has_others || *one != Measure::Harm);
     let measures: Vec<Measure> = Measure::ALL.into_iter().filter(is_asked).collect();
-    // Before the work: a folder that cannot be made would lose it.
-    std::fs::create_dir_all(&folder).map_err(|error| Failure::Input(format!("--out {}: {error}", shown(&folder))))?;
+    new_folder::make(&folder)?;
     let bars = Bars::default();
     for one in left_out {
         bars.note(&format!("left out: {one}"));

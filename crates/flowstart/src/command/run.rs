@@ -5,7 +5,6 @@ use std::process::ExitCode;
 use std::sync::OnceLock;
 
 use clap::Args;
-use flowstart_core::spec::names;
 use flowstart_lab::experiment::{MOST_JOBS, run_count};
 use flowstart_lab::perform::{self, Folder, Performed, Precision, Progress, Provenance, Sink};
 use flowstart_lab::report::agreements;
@@ -16,8 +15,8 @@ use flowstart_lab::results::summary::Summary;
 use flowstart_lab::run::testbed::Testbed;
 use flowstart_lab::study::Study;
 use flowstart_lab::study::plan::Plan;
-use flowstart_lab::study::scenario::{MAX_REPS, Scenario, ScenarioError};
-use flowstart_lab::study::shipped::{RECORDINGS_SOURCE, SHIPPED, missing_recordings};
+use flowstart_lab::study::scenario::{Scenario, ScenarioError};
+use flowstart_lab::study::shipped;
 use flowstart_lab::trace::observe::{Kept, Wanted};
 use flowstart_report::PublishedTable;
 use flowstart_validate::published_table;
@@ -99,15 +98,8 @@ impl Results {
 
     /// The precision that is asked for.
     fn precision(&self, study: &Study) -> Result<Option<Precision>, Failure> {
-        let Some(relative) = self.precision else { return Ok(None) };
-        let (most, least) = (self.max_reps, study.plan.reps.max(perform::LEAST_REPS));
-        if !(least..=MAX_REPS).contains(&most) {
-            return Err(Failure::Input(format!("--max-reps `{most}`: allowed is {least} to {MAX_REPS}")));
-        }
-        // The same limits hold as for --reps.
-        let all = Scenario { reps: most, ..study.scenario.clone() };
-        all.plan(&study.directory).map_err(|error| Failure::Input(format!("--max-{error}")))?;
-        Ok(Some(Precision { relative, most }))
+        let asked = self.precision.map(|relative| Precision { relative, most: self.max_reps }.checked(study));
+        Ok(asked.transpose()?)
     }
 }
 
@@ -175,31 +167,12 @@ fn read(named: &Path) -> Result<Read, Failure> {
     };
     match result {
         Ok((scenario, text)) => Ok(Read { file: file.to_owned(), scenario, text }),
-        Err(ScenarioError::Unreadable(error)) if error.kind() == std::io::ErrorKind::NotFound => shipped(named),
+        Err(ScenarioError::Unreadable(error)) if error.kind() == std::io::ErrorKind::NotFound => {
+            let shipped = shipped::read(&named.to_string_lossy(), Path::new(".")).map_err(Failure::Input)?;
+            Ok(Read { file: PathBuf::from(shipped.name), scenario: shipped.scenario, text: shipped.text.to_owned() })
+        }
         Err(error) => Err(Failure::scenario(file, error)),
     }
-}
-
-/// Reads a scenario that comes with the program.
-fn shipped(named: &Path) -> Result<Read, Failure> {
-    let names: Vec<&str> = SHIPPED.iter().map(|(name, _)| *name).collect();
-    let written = named.to_string_lossy();
-    let Some((name, text)) = SHIPPED.iter().find(|(name, _)| names::is_same(name, &written)) else {
-        let allowed = "no such file, and no scenario of the program; `flowstart list scenarios` shows those";
-        return Err(Failure::Input(names::unknown(&written, &names, allowed)));
-    };
-    let file = PathBuf::from(name);
-    let scenario = Scenario::from_text(text).map_err(|error| Failure::scenario(&file, error))?;
-    let missing = missing_recordings(&scenario, Path::new("."));
-    if !missing.is_empty() {
-        let files: Vec<String> = missing.iter().map(|file| file.to_string_lossy().into_owned()).collect();
-        return Err(Failure::Input(format!(
-            "{name}: needs recorded capacities that do not come with the program: {}; {RECORDINGS_SOURCE}; put them \
-             into the current folder",
-            files.join(", ")
-        )));
-    }
-    Ok(Read { file, scenario, text: (*text).to_owned() })
 }
 
 /// Tells users that two congestion avoidances meet by default; the returned text tells the report's readers.

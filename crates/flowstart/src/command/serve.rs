@@ -136,13 +136,18 @@ pub(crate) struct Arguments {
     /// takes Linux and the capability `CAP_NET_RAW`.
     #[arg(long)]
     quick_start: bool,
-    /// Write a qlog file per connection into this folder, once its handshake is complete.
+    /// Write a qlog file per connection into this folder, once its handshake is complete. It has the client's address.
     #[arg(long, value_name = "DIR")]
     qlog: Option<PathBuf>,
     /// What all files in the folder of --qlog may take, each 4 KB at least, and one of them a tenth of it. Beyond it
     /// files end with their last whole event, and further connections have none, until files are moved away.
     #[arg(long, value_name = "BYTES", default_value_t = server::QLOG_LIMIT)]
     qlog_limit: Bytes,
+    /// Write each client's network into its qlog file, /24 or /48.
+    ///
+    /// `flowstart analyze --by-network` tells them apart.
+    #[arg(long, requires = "qlog")]
+    qlog_networks: bool,
     /// Answer /metrics (Prometheus) and /kill-switch over HTTP/1.1 here.
     #[arg(long, value_name = "ADDRESS", value_parser = socket_address)]
     metrics: Option<SocketAddr>,
@@ -291,6 +296,7 @@ impl Arguments {
             quick_start: self.quick_start,
             qlog: self.qlog.clone(),
             qlog_limit: self.qlog_limit()?,
+            qlog_networks: self.qlog_networks,
             metrics: self.metrics,
             limits,
             warnings: warnings(),

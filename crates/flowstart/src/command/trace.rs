@@ -16,6 +16,7 @@ use flowstart_lab::run::outcome::FlowOutcome;
 use flowstart_lab::spec::STACK;
 use flowstart_lab::study::plan::{Cell, Plan};
 use flowstart_lab::study::scenario::Scenario;
+use flowstart_lab::trace::explained::check_traced;
 use flowstart_lab::trace::export::{Columns, Exported, Format, Outputs, Sink, export};
 use flowstart_report::{DataFile, Method};
 
@@ -114,16 +115,7 @@ impl Selection {
             }
             _ => self.described(schemes)?,
         };
-        let mut sizes = cells.iter().map(|cell| &plan.sizes[cell.size]);
-        if let Some(size) = sizes.find(|size| !size.value.is_one_connection()) {
-            let problem =
-                "has connections of HTTP/1.1, or sessions; trace and explain show --size, or a page with http=2 or 3";
-            return Err(Failure::Input(format!("--application `{}`: {problem}", size.text)));
-        }
-        if let Some(cell) = cells.iter().find(|cell| !plan.is_simulated(cell)) {
-            let problem = "its runs were between sockets, and cannot be simulated again; trace and explain show others";
-            return Err(Failure::Input(format!("--cell `{}`: {problem}", plan.id(cell))));
-        }
+        check_traced(&plan, &cells)?;
         if self.rep >= plan.reps.max(1) {
             return Err(Failure::Input(format!("--rep {}: allowed is 0 to {}", self.rep, plan.reps - 1)));
         }
@@ -328,7 +320,7 @@ fn file(name: &str, what: &str) -> DataFile {
 }
 
 /// Whether a measured flow did not finish.
-pub(crate) fn failed(outcomes: &[FlowOutcome]) -> bool {
+fn failed(outcomes: &[FlowOutcome]) -> bool {
     outcomes.iter().any(|outcome| outcome.failure.is_some())
 }
 

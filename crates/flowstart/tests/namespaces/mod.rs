@@ -52,7 +52,7 @@ pub(crate) fn program_before_others() -> Program {
     }
 }
 
-fn ip(arguments: &[&str]) {
+pub(crate) fn ip(arguments: &[&str]) {
     let told = Program::new("ip").args(arguments).output().unwrap();
     assert!(told.status.success(), "ip {arguments:?}: {}", String::from_utf8_lossy(&told.stderr));
 }
@@ -68,10 +68,10 @@ fn within<T: Send + 'static>(namespace: &str, work: impl FnOnce() -> T + Send + 
 }
 
 /// A namespace that is removed when it is dropped.
-struct Namespace(String);
+pub(crate) struct Namespace(pub(crate) String);
 
 impl Namespace {
-    fn new(name: &str) -> Self {
+    pub(crate) fn new(name: &str) -> Self {
         let made = Self(name.to_owned());
         ip(&["netns", "add", name]);
         made
@@ -103,7 +103,7 @@ impl Drop for Router {
 }
 
 /// Names that no other test has, of devices and of the namespaces where they are.
-fn devices() -> [String; 2] {
+pub(crate) fn devices() -> [String; 2] {
     let number = format!("{}-{}", std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
     ["s", "c"].map(|side| format!("fs{number}{side}"))
 }
@@ -276,6 +276,18 @@ impl Sides {
 
     pub(crate) fn remove_device_of_servers(&self) {
         ip(&["-n", &self.devices[0], "link", "del", &self.devices[0]]);
+    }
+
+    /// Does this while the router does not run.
+    pub(crate) fn while_it_stands_still<T>(&self, work: impl FnOnce() -> T) -> T {
+        let signal = |name: &str| {
+            let id = self.router.0.id().to_string();
+            assert!(Program::new("kill").args([name, &id]).status().unwrap().success());
+        };
+        signal("-STOP");
+        let done = work();
+        signal("-CONT");
+        done
     }
 
     /// Waits for its end; what it said on stderr.

@@ -80,6 +80,11 @@ impl Server {
         self.request(&format!("{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"))
     }
 
+    /// The address of its metrics.
+    pub(crate) fn metrics_url(&self) -> String {
+        format!("http://{}/metrics", self.metrics)
+    }
+
     /// What it answers to this.
     pub(crate) fn request(&self, text: &str) -> String {
         let mut stream = TcpStream::connect(&self.metrics).unwrap();

@@ -3,44 +3,46 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 use flowstart_core::spec::names;
+use flowstart_lab::catalogue::{self, Entry, LISTS, List, ListError};
 
 use crate::failure::Failure;
 use crate::output::{print, width};
 
-mod entries;
 mod page;
-mod parameters;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum What {
-    /// Startup schemes, for --scheme and --startup; tcp marks those for Linux TCP.
-    Schemes,
-    /// Congestion avoidance, for --avoidance.
-    Avoidance,
-    /// Queue disciplines, for --aqm.
-    Aqms,
-    /// Links with a name, for --link.
-    Links,
-    /// Keys of links, for --link and --move.
-    LinkOptions,
-    /// Transports, for --transport.
-    Transports,
-    /// Other users of the link, for --competitor.
-    Competitors,
-    /// What flows carry, for --application.
-    Applications,
-    /// Scenarios, for `flowstart run`.
-    Scenarios,
-    /// What results say of a run.
-    Metrics,
-}
+/// A list as an argument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct What(List);
 
 impl What {
-    /// The word that users write.
-    fn word(self) -> String {
-        self.to_possible_value().map_or(String::new(), |value| value.get_name().to_owned())
+    const ALL: [Self; LISTS.len()] = {
+        let mut all = [Self(List::Schemes); LISTS.len()];
+        let mut place = 0;
+        while place < LISTS.len() {
+            all[place] = Self(LISTS[place].0);
+            place += 1;
+        }
+        all
+    };
+
+    /// The word that users write, and what it stands for.
+    fn words(self) -> (&'static str, &'static str) {
+        let found = LISTS.iter().find(|(list, ..)| *list == self.0);
+        found.map_or(("", ""), |(_, word, about)| (word, about))
+    }
+}
+
+impl ValueEnum for What {
+    fn value_variants<'a>() -> &'a [Self] {
+        &Self::ALL
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        let (word, about) = self.words();
+        Some(PossibleValue::new(word).help(about))
     }
 }
 
@@ -68,7 +70,10 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let mut entries = entries::of(arguments.what, arguments.scenarios.as_deref())?;
+    let mut entries = catalogue::of(arguments.what.0, arguments.scenarios.as_deref()).map_err(|error| match error {
+        ListError::Folder { .. } => Failure::Input(format!("--scenarios {error}")),
+        ListError::Scenario { file, error } => Failure::scenario(&file, error),
+    })?;
     if let Some(name) = &arguments.name {
         let all: Vec<&str> = entries.iter().map(|entry| &*entry.name).collect();
         // Of a profile its own name is enough.
@@ -80,15 +85,15 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
         };
         let entry = match all.iter().position(is_named) {
             Some(place) => entries.swap_remove(place),
-            None => entries::implied(arguments.what, name).ok_or_else(|| {
-                let allowed = format!("`flowstart list {}` shows all", arguments.what.word());
+            None => catalogue::implied(arguments.what.0, name).ok_or_else(|| {
+                let allowed = format!("`flowstart list {}` shows all", arguments.what.words().0);
                 Failure::Input(names::unknown(name, &all, allowed))
             })?,
         };
         entries = vec![entry];
     }
     let text = if arguments.json {
-        let list: Vec<_> = entries.iter().map(entries::Entry::json).collect();
+        let list: Vec<_> = entries.iter().map(Entry::json).collect();
         serde_json::to_string_pretty(&list).map_err(|error| Failure::Other(error.to_string()))?
     } else if arguments.name.is_some() {
         entries.iter().map(|entry| page::page(entry, width())).collect()

@@ -1,9 +1,7 @@
 //! Lists and entries as text.
 
+use flowstart_lab::catalogue::{Entry, Parameter};
 use textwrap::Options;
-
-use super::entries::Entry;
-use super::parameters::Parameter;
 
 /// One line per entry, the name first. What does not fit is cut: the entry's own page has it.
 pub(super) fn lines(entries: &[Entry], width: usize) -> String {
@@ -95,14 +93,14 @@ fn options(width: usize, indent: &str) -> Options<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{What, entries};
+    use flowstart_lab::catalogue::{LISTS, of};
+
     use super::*;
-    use clap::ValueEnum;
 
     #[test]
     fn lists_have_a_line_per_entry_that_fits_with_the_name_in_full() {
-        for what in What::value_variants() {
-            let entries = entries::of(*what, None).unwrap();
+        for (list, ..) in LISTS {
+            let entries = of(list, None).unwrap();
             for width in [60, 80, 132] {
                 let text = lines(&entries, width);
                 assert_eq!(text.lines().count(), entries.len());
@@ -117,8 +115,8 @@ mod tests {
 
     #[test]
     fn pages_fit_and_have_every_parameter_with_its_meaning() {
-        for what in What::value_variants() {
-            for entry in entries::of(*what, None).unwrap() {
+        for (list, ..) in LISTS {
+            for entry in of(list, None).unwrap() {
                 let page = page(&entry, 80);
                 for line in page.lines() {
                     // Specs have no place to break.

@@ -61,10 +61,26 @@ fn keys_of_recordings(files: &[String]) -> Result<String, Failure> {
     Ok(format!("trace={down},up_trace={up}"))
 }
 
+/// Whether this thread has real-time priority, and the kernel limits how long such threads run (sched(7)).
+fn is_stopped_by_the_kernel() -> bool {
+    let read = |file: &str| std::fs::read_to_string(file).unwrap_or_default();
+    let stat = read("/proc/thread-self/stat");
+    // The name in brackets may have spaces; the third field is behind it, and the policy is the 41st (proc(5)).
+    let policy = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(41 - 3));
+    let limit = read("/proc/sys/kernel/sched_rt_runtime_us").trim().parse::<i64>();
+    matches!(policy, Some("1" | "2")) && limit.is_ok_and(|limit| limit >= 0)
+}
+
 /// Routes until a signal ends it, and then says what it counted: JSON to stdout, words to stderr.
 pub(super) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let (config, json) = (arguments.config()?, arguments.json);
     let mut router = Router::open(&config).map_err(failure)?;
+    if is_stopped_by_the_kernel() {
+        tell!(
+            "note: the kernel stops real-time programs that need all of a core for a part of each second; \
+             `sysctl kernel.sched_rt_runtime_us=-1` lets them run"
+        );
+    }
     let stop = until_signal()?;
     let latest = Latest::default();
     let url = arguments.metrics.map(|address| metrics::listen(address, &latest)).transpose()?;
@@ -127,6 +143,13 @@ pub(super) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let told_lines = lines.join().unwrap_or(Ok(()));
     let logged = logging.map_or(Ok(()), |logging| logging.join().unwrap_or(Ok(()))).map_err(Failure::Other);
     let told = router.told();
+    let missed = told.down.missed + told.up.missed;
+    if missed > 0 {
+        tell!(
+            "warning: {missed} packets came faster than this host took them, and were lost before the link; what it \
+             dropped is not all"
+        );
+    }
     if json {
         print(&format!("{}\n", as_json(&told)))?;
     } else {

@@ -1,47 +1,30 @@
 //! What a router counts, for Prometheus.
 
-use std::fmt::{Display, Write};
-use std::net::{SocketAddr, TcpListener};
-use std::thread;
+use std::fmt::Display;
+use std::net::SocketAddr;
 
 use flowstart_emu::router::{Direction, Told};
-use flowstart_serve::http1::{self, OPEN_METRICS, PLAIN};
-use http::{Method, StatusCode};
 
 use super::latest::Latest;
 use super::units::seconds;
 use crate::failure::Failure;
+use crate::metrics_listener;
 
 /// Answers at this address as long as the process lives; the address, with its port.
 pub(super) fn listen(address: SocketAddr, latest: &Latest) -> Result<SocketAddr, Failure> {
-    let unusable = |cause| Failure::Input(format!("--metrics {address}: {cause}"));
-    let listener = TcpListener::bind(address).map_err(unusable)?;
-    listener.set_nonblocking(true).map_err(unusable)?;
-    let bound = listener.local_addr().map_err(unusable)?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(unusable)?;
     let latest = latest.clone();
-    thread::spawn(move || {
-        runtime.block_on(async move {
-            let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
-            http1::serve(listener, move |request, _| match (request.uri.path(), &request.method) {
-                ("/metrics", &Method::GET) => (StatusCode::OK, OPEN_METRICS, text(&latest.get().1)),
-                ("/metrics", _) => (StatusCode::METHOD_NOT_ALLOWED, PLAIN, "method not allowed\n".into()),
-                _ => (StatusCode::NOT_FOUND, PLAIN, "use /metrics\n".into()),
-            })
-            .await;
-        });
-    });
-    Ok(bound)
+    metrics_listener::listen(address, move || text(&latest.get().1))
 }
 
 /// What is counted of either direction: a name, what it is, and the count.
 type OfDirection = (&'static str, &'static str, fn(&Direction) -> u64);
 
-const COUNTERS: [OfDirection; 9] = [
+const COUNTERS: [OfDirection; 10] = [
     ("departed_packets", "Packets that left the link's transmitter", |one| one.link.departed),
     ("departed_bytes", "Bytes of these packets", |one| one.link.departed_bytes),
     ("dropped_packets", "Packets that the queue or the policer dropped", |one| one.link.dropped),
     ("lost_packets", "Packets that the link lost", |one| one.link.lost),
+    ("missed_packets", "Packets lost before the link by a host that was too slow", |one| one.missed),
     ("marked_packets", "Packets that got a mark of ECN", |one| one.marked),
     ("expired_packets", "Packets dropped at the end of their TTL", |one| one.expired),
     ("time_exceeded_messages", "Messages of ICMP about these", |one| one.time_exceeded),
@@ -91,16 +74,10 @@ fn text(told: &Told) -> String {
     let quantiles = [("0.5", late.median), ("0.99", late.p99), ("1", late.largest)];
     let quantiles = quantiles.map(|(share, late)| (format!("quantile=\"{share}\""), seconds(late)));
     metric(&mut text, "left_late_seconds", "gauge", "How late packets left, since the begin", &quantiles);
-    text + "# EOF\n"
+    text + metrics_listener::END
 }
 
 /// Writes a metric, with its labels before each value.
 fn metric(text: &mut String, name: &str, kind: &str, help: &str, values: &[(String, impl Display)]) {
-    // A string takes all that is written.
-    let _ = writeln!(text, "# HELP flowstart_router_{name} {help}.\n# TYPE flowstart_router_{name} {kind}");
-    let suffix = if kind == "counter" { "_total" } else { "" };
-    for (labels, value) in values {
-        let labels = if labels.is_empty() { String::new() } else { format!("{{{labels}}}") };
-        let _ = writeln!(text, "flowstart_router_{name}{suffix}{labels} {value}");
-    }
+    metrics_listener::metric(text, &format!("flowstart_router_{name}"), kind, help, values);
 }

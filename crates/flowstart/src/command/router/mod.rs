@@ -66,8 +66,10 @@ SIGTERM end the router, which then says what it counted. It takes Linux and root
 for interfaces).
 
 On a busy host the router waits for other programs, and packets leave some milliseconds late, though in the order \
-and with the drops that the link says. `chrt --fifo 10 flowstart router ...` lets it run first. At the end it says \
-how late packets left, and --packet-log has the times of each.")]
+and with the drops that the link says. `chrt --fifo 10 flowstart router ...` lets it run first; a router that needs a \
+whole core takes kernel.sched_rt_runtime_us=-1 besides. At the end it says how late packets left, and --packet-log \
+has the times of each. Packets that come faster than the host takes them are lost before the link: they are counted \
+as missed, but for those to a TUN device that has moved to another network namespace.")]
 pub(crate) struct Arguments {
     /// The link: a preset, a preset with keys, or keys (list links, list link-options). With --mahimahi it is
     /// rtt=1us,buffer=unlimited without this.

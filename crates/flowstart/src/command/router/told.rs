@@ -43,6 +43,7 @@ pub(in crate::command) fn in_words(told: &Told) -> String {
             "{name}: {departed} packets, {dropped} dropped, {marked} marked, {lost} lost, at most {waiting} waited"
         );
         let others = [
+            (direction.missed, "lost before the link, for this host was too slow"),
             (direction.foreign, "neither IPv4 nor IPv6"),
             (direction.malformed, "malformed"),
             (direction.expired, "at the end of their TTL"),
@@ -77,6 +78,7 @@ pub(in crate::command) fn as_json(told: &Told) -> Value {
             "dropped": link.dropped,
             "marked": marked,
             "lost": link.lost,
+            "missed": direction.missed,
             "foreign": foreign,
             "malformed": malformed,
             "segmented": segmented,

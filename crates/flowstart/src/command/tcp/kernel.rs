@@ -1,14 +1,22 @@
 //! What takes the kernel: loading, unloading, counts, events.
 
+use std::net::SocketAddr;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
 use flowstart_bpf::kernel::{self, Event, EventKind, KernelError, Status, Statuses, Unloaded};
 use flowstart_bpf::port::{HintUse, Port, Ported};
 use flowstart_core::units::Rate;
 use serde_json::{Map, Value, json};
 
-use super::{Asking, Continuation, Load, More};
+use super::{Asking, Continuation, Load, More, metrics};
 use crate::command::relay::until_signal;
 use crate::failure::Failure;
+use crate::metrics_listener;
 use crate::output::print;
+
+/// How often somebody looks whether a signal has come.
+const LOOKS: Duration = Duration::from_millis(50);
 
 fn failure(error: &KernelError) -> Failure {
     let told = format!("tcp: {error}");
@@ -138,11 +146,24 @@ fn in_words(status: &Status) -> String {
     )
 }
 
-pub(super) fn follow() -> Result<(), Failure> {
+/// Tells events, or answers with counts, until a signal comes.
+pub(super) fn watch(follow: bool, address: Option<SocketAddr>) -> Result<(), Failure> {
     if loaded()?.is_empty() {
         return Err(Failure::Input("tcp: nothing is loaded that could be followed".into()));
     }
     let stop = until_signal()?;
+    if let Some(address) = address {
+        let address = metrics_listener::listen(address, metrics::text)?;
+        // Standard output is for events where there are any.
+        let told = format!("metrics at http://{address}/metrics\n");
+        if follow { tell!("{}", told.trim_end()) } else { print(&told)? }
+    }
+    while !follow && !stop.load(Ordering::Relaxed) {
+        std::thread::sleep(LOOKS);
+    }
+    if !follow {
+        return Ok(());
+    }
     let mut told = Ok(());
     let followed = kernel::follow(&stop, |event| {
         told = print(&format!("{}\n", line(event)));

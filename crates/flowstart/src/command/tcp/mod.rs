@@ -1,6 +1,6 @@
 //! `flowstart tcp`.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::str::FromStr;
@@ -16,9 +16,12 @@ use serde_json::{Value, json};
 
 use crate::failure::Failure;
 use crate::output::print;
+use crate::quic::socket_address;
 
 #[cfg(all(target_os = "linux", feature = "tcp"))]
 mod kernel;
+#[cfg(all(target_os = "linux", feature = "tcp"))]
+mod metrics;
 mod path_store;
 
 #[derive(Debug, Args)]
@@ -27,6 +30,7 @@ Examples:
   flowstart tcp load jump-start:threshold=64KB
   sysctl net.ipv4.tcp_congestion_control=fs_jump_start
   flowstart tcp status --follow
+  flowstart tcp status --metrics 127.0.0.1:9102
   sysctl net.ipv4.tcp_congestion_control=cubic   (or what it was)
   flowstart tcp unload jump-start
   flowstart tcp load blitzstart --hint 192.0.2.0/24=25mbit,40ms
@@ -171,6 +175,9 @@ struct Status {
     /// Tell launches and ends of startups as they happen, a line of JSON each, until a signal comes.
     #[arg(long)]
     follow: bool,
+    /// Answer /metrics (Prometheus) over HTTP/1.1 here until a signal comes, with the counts of all loaded schemes.
+    #[arg(long, value_name = "ADDRESS", value_parser = socket_address, conflicts_with = "json")]
+    metrics: Option<SocketAddr>,
     #[command(flatten)]
     form: Form,
 }
@@ -244,7 +251,9 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
             kernel::hint(port, more)?;
         }
         Action::Unload(arguments) => kernel::unload(named(&arguments.scheme)?, arguments.form.json)?,
-        Action::Status(Status { follow: true, .. }) => kernel::follow()?,
+        Action::Status(Status { follow, metrics, .. }) if *follow || metrics.is_some() => {
+            kernel::watch(*follow, *metrics)?;
+        }
         Action::Status(Status { form, .. }) => kernel::status(form.json)?,
     }
     Ok(ExitCode::SUCCESS)
@@ -275,6 +284,8 @@ fn list(json: bool) -> Result<(), Failure> {
 /// What takes the programs, in a build without them.
 #[cfg(not(all(target_os = "linux", feature = "tcp")))]
 mod kernel {
+    use std::net::SocketAddr;
+
     use flowstart_bpf::port::{Port, Ported};
 
     use super::{Failure, Load, More};
@@ -303,7 +314,7 @@ mod kernel {
         Err(missing())
     }
 
-    pub(super) fn follow() -> Result<(), Failure> {
+    pub(super) fn watch(_: bool, _: Option<SocketAddr>) -> Result<(), Failure> {
         Err(missing())
     }
 }
