@@ -1,5 +1,5 @@
 //! Collects what `flowstart list` says about parameters: the doc comments of the algorithms' configurations and of the
-//! transport profiles, so that each is written once.
+//! transport profiles, so that each is written once. Finds the scenarios that come with the program.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -157,7 +157,16 @@ fn told(name: &str) -> io::Result<PathBuf> {
     env::var_os(name).map(PathBuf::from).ok_or_else(|| io::Error::other(format!("{name} is not set")))
 }
 
+/// The folder of scenarios: in the repository it stands above the crates, in this crate's package it is inside.
+fn scenarios() -> io::Result<PathBuf> {
+    let own = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());
+    let places = [own.join("scenarios"), own.join("../../scenarios")];
+    let found = places.into_iter().find(|folder| folder.is_dir());
+    found.ok_or_else(|| io::Error::other("the folder `scenarios` is neither in the crate nor in the repository"))
+}
+
 fn main() -> io::Result<()> {
+    println!("cargo::rustc-env=FLOWSTART_SCENARIOS={}", scenarios()?.display());
     let (core, sim) = (told("DEP_FLOWSTART_CORE_SOURCES")?, told("DEP_FLOWSTART_SIM_SOURCES")?);
     let mut table = String::from("&[\n");
     for family in FAMILIES {

@@ -17,6 +17,13 @@ use std::path::Path;
 use flowstart_core::spec::names;
 use flowstart_lab::experiment::threads;
 
+/// The text of a file in `validation/`, which the build script has found.
+macro_rules! validation_file {
+    ($file:literal) => {
+        include_str!(concat!(env!("FLOWSTART_VALIDATION"), "/", $file))
+    };
+}
+
 mod bench;
 mod check;
 mod claims;

@@ -55,8 +55,8 @@ const LONGEST_MS: f64 = 86_400_000.0;
 /// move 131 MB.
 const MOST_BYTES: f64 = 20e9;
 pub(crate) const ALONE: Reference =
-    Reference { only_columns: true, ..Reference::of(&[("alone.csv", include_str!("../validation/linux/alone.csv"))]) };
-const BESIDE: Reference = Reference::of(&[("beside.csv", include_str!("../validation/linux/beside.csv"))]);
+    Reference { only_columns: true, ..Reference::of(&[("alone.csv", validation_file!("linux/alone.csv"))]) };
+const BESIDE: Reference = Reference::of(&[("beside.csv", validation_file!("linux/beside.csv"))]);
 
 /// Completion times, retransmissions and windows at the exit of transfers alone on a link; beside an established flow
 /// medians and ranges in the note.

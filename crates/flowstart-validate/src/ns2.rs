@@ -32,16 +32,16 @@ const LIMIT: Duration = Duration::from_millis(100_000_000);
 const FIRST_START: Duration = Duration::from_millis(5000);
 
 const SINGLE: &[(&str, &str)] = &[
-    ("A_fct_100mbps.csv", include_str!("../validation/ns2/A_fct_100mbps.csv")),
-    ("A_fig1.csv", include_str!("../validation/ns2/A_fig1.csv")),
+    ("A_fct_100mbps.csv", validation_file!("ns2/A_fct_100mbps.csv")),
+    ("A_fig1.csv", validation_file!("ns2/A_fig1.csv")),
 ];
 pub(crate) const PLAIN: Reference =
     Reference { rows: "is without Quick-Start (`none` in column `mode`)", ..Reference::of(SINGLE) };
 pub(crate) const QUICK_START: Reference = Reference { rows: "has `qs` in column `mode`", ..Reference::of(SINGLE) };
 pub(crate) const CHAIN: Reference =
-    Reference::of(&[("B_fct_10mbps_chain.csv", include_str!("../validation/ns2/B_fct_10mbps_chain.csv"))]);
+    Reference::of(&[("B_fct_10mbps_chain.csv", validation_file!("ns2/B_fct_10mbps_chain.csv"))]);
 pub(crate) const CHECKS: Reference =
-    Reference::of(&[("A_qs_router_checks.csv", include_str!("../validation/ns2/A_qs_router_checks.csv"))]);
+    Reference::of(&[("A_qs_router_checks.csv", validation_file!("ns2/A_qs_router_checks.csv"))]);
 
 /// Flows between hosts at the ends of a chain.
 pub(crate) struct Scene {

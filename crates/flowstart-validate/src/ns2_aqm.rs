@@ -23,9 +23,9 @@ use crate::check::{Checker, within};
 use crate::reference::{Reference, Row, grouped};
 
 pub(crate) const TABLES: Reference = Reference::of(&[
-    ("C_aqm_transient.csv", include_str!("../validation/ns2/C_aqm_transient.csv")),
-    ("C2_aqm_transient_limit2000.csv", include_str!("../validation/ns2/C2_aqm_transient_limit2000.csv")),
-    ("C3_seed_spread_rtt100_n4.csv", include_str!("../validation/ns2/C3_seed_spread_rtt100_n4.csv")),
+    ("C_aqm_transient.csv", validation_file!("ns2/C_aqm_transient.csv")),
+    ("C2_aqm_transient_limit2000.csv", validation_file!("ns2/C2_aqm_transient_limit2000.csv")),
+    ("C3_seed_spread_rtt100_n4.csv", validation_file!("ns2/C3_seed_spread_rtt100_n4.csv")),
 ]);
 
 /// The longest delay, as misses name it.

@@ -28,8 +28,8 @@ const WARM_UP_S: f64 = 20.0;
 pub(crate) const TABLES: Reference = Reference {
     rows: "has `LinuxReno` or `Cubic` in column `cc` and release `dev`",
     ..Reference::of(&[
-        ("alone.csv", include_str!("../validation/ns3/alone.csv")),
-        ("competing.csv", include_str!("../validation/ns3/competing.csv")),
+        ("alone.csv", validation_file!("ns3/alone.csv")),
+        ("competing.csv", validation_file!("ns3/competing.csv")),
     ])
 };
 

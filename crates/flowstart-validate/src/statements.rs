@@ -29,13 +29,13 @@ use crate::check::{Band, Checker, above, at_least, at_most, below, between, insi
 use crate::results::{Results, changed, mean_of};
 
 const FILES: [&str; 7] = [
-    include_str!("../validation/blitzstart/statements.toml"),
-    include_str!("../validation/dualpi2/statements.toml"),
-    include_str!("../validation/flow-initiation/statements.toml"),
-    include_str!("../validation/load-transients/statements.toml"),
-    include_str!("../validation/quick-start/statements.toml"),
-    include_str!("../validation/slides/statements.toml"),
-    include_str!("../validation/xcp/statements.toml"),
+    validation_file!("blitzstart/statements.toml"),
+    validation_file!("dualpi2/statements.toml"),
+    validation_file!("flow-initiation/statements.toml"),
+    validation_file!("load-transients/statements.toml"),
+    validation_file!("quick-start/statements.toml"),
+    validation_file!("slides/statements.toml"),
+    validation_file!("xcp/statements.toml"),
 ];
 /// Sizes of flows that are mid-sized, in bytes.
 const MID_SIZED: RangeInclusive<u64> = 10_000..=1_000_000;

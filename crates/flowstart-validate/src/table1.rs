@@ -27,10 +27,10 @@ use crate::{Input, statements};
 
 pub(crate) const TABLE: Reference = Reference {
     rows: "is a cell of the scenario `blitzstart-table1`",
-    ..Reference::of(&[("table1.csv", include_str!("../validation/blitzstart/table1.csv"))])
+    ..Reference::of(&[("table1.csv", validation_file!("blitzstart/table1.csv"))])
 };
 const BASELINE: Reference =
-    Reference::of(&[("baseline_implied.csv", include_str!("../validation/blitzstart/baseline_implied.csv"))]);
+    Reference::of(&[("baseline_implied.csv", validation_file!("blitzstart/baseline_implied.csv"))]);
 
 /// Accepted median of |log2(our speed-up / the paper's)|.
 const MEDIAN_BAND: f64 = 0.2;

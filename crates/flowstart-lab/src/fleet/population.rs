@@ -367,7 +367,7 @@ mod tests {
 
     #[test]
     fn published_populations_say_where_they_come_from_and_what_is_assumed() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios/populations");
+        let folder = Path::new(env!("FLOWSTART_SCENARIOS")).join("populations");
         let files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
         assert_eq!(files.len(), 5);
         for file in files {

@@ -23,7 +23,7 @@ use crate::{Input, statements};
 
 pub(crate) const SEQUENCE: Reference = Reference {
     rows: "names a segment (1 and more in column `seq_pkt`)",
-    ..Reference::of(&[("A_fig1_timeseq.csv", include_str!("../../validation/ns2/A_fig1_timeseq.csv"))])
+    ..Reference::of(&[("A_fig1_timeseq.csv", validation_file!("ns2/A_fig1_timeseq.csv"))])
 };
 
 /// Initial window without Quick-Start, in packets.
