@@ -252,7 +252,24 @@ fn what_a_crate_includes_is_in_its_folder() {
         }
     }
     assert!(problems.is_empty(), "outside of the crate:\n{}", problems.join("\n"));
-    assert!(count > 100, "{count} files are included, which is less than there are scenarios");
+    assert!(count > 50, "only {count} files are included");
+}
+
+/// What a crate's build script looks for above the crates is made part of its package.
+#[test]
+fn what_a_build_script_finds_in_the_repository_is_packaged() {
+    let script = fs::read_to_string(root().join("scripts/packages")).unwrap();
+    let mut links = 0;
+    for own in fs::read_dir(root().join("crates")).unwrap().map(|entry| entry.unwrap().path()) {
+        let Ok(build) = fs::read_to_string(own.join("build.rs")) else { continue };
+        let name = own.file_name().unwrap().to_str().unwrap();
+        for folder in build.split("own.join(\"../../").skip(1).filter_map(|rest| rest.split('"').next()) {
+            let link = format!("ln -sfn ../../{folder} crates/{name}/{folder}\n");
+            assert!(script.contains(&link), "scripts/packages lacks: {link}");
+            links += 1;
+        }
+    }
+    assert_eq!(links, 2, "scenarios and reference data");
 }
 
 /// A crate's manifest, and its folder.
