@@ -10,6 +10,7 @@
 //! a peer that announces a frame beyond the bound loses its connection before anything of the frame is kept. A request
 //! whose pseudo-header fields are malformed is reset before h3 sees it, and for h3 it looks as if the peer had done so.
 
+mod cuts;
 mod frames;
 mod head;
 
@@ -24,7 +25,10 @@ use h3::error::Code;
 use h3::quic::{self, ConnectionErrorIncoming, StreamErrorIncoming, StreamId, WriteBuf};
 use http::{HeaderMap, header};
 use noq::{ConnectionError, ReadError, StoppedError, VarInt, WriteError};
+use tokio::io::{AsyncRead, ReadBuf};
 use tokio_util::io::poll_read_buf;
+
+pub(crate) use self::cuts::Cuts;
 
 use self::frames::{Frames, Refused};
 
@@ -36,6 +40,8 @@ pub(crate) const LARGEST_FIELDS: u64 = 64 << 10;
 const MOST_OF_HEADS: usize = 256 << 10;
 /// Bytes that are read from a stream in one go.
 const READ_SIZE: usize = 64 << 10;
+/// The same of a request.
+const READ_OF_REQUEST: usize = 4 << 10;
 
 /// A field that says something of one HTTP/1 connection: a message with it is malformed (RFC 9114, section 4.2).
 pub(crate) fn forbidden_field(fields: &HeaderMap) -> Option<&'static str> {
@@ -79,13 +85,14 @@ pub(crate) struct Connection {
     accepting_one_way: Option<Waiting<noq::RecvStream>>,
     /// Bytes of the heads of all requests that have not come to their ends.
     heads: Arc<AtomicUsize>,
+    cuts: Cuts,
 }
 
 impl Connection {
-    /// An established connection.
-    pub(crate) fn new(connection: noq::Connection) -> Self {
+    /// An established connection, whose streams go to `cuts` if they are cut.
+    pub(crate) fn new(connection: noq::Connection, cuts: Cuts) -> Self {
         let heads = Arc::default();
-        Self { opener: Opener::new(connection), accepting_two_way: None, accepting_one_way: None, heads }
+        Self { opener: Opener::new(connection), accepting_two_way: None, accepting_one_way: None, heads, cuts }
     }
 }
 
@@ -109,7 +116,8 @@ impl<B: Buf> quic::Connection<B> for Connection {
             Box::pin(async move { connection.accept_bi().await })
         }));
         let heads = || Some(OfHeads { all: self.heads.clone(), own: 0 });
-        let stream = |pair| BidiStream::new(pair, Role::Server, connection.clone(), heads());
+        let role = || Role::Server(self.cuts.clone());
+        let stream = |pair| BidiStream::new(pair, role(), connection.clone(), heads());
         Poll::Ready(accepted.map(stream).map_err(connection_error))
     }
 
@@ -185,12 +193,12 @@ impl<B: Buf> quic::OpenStreams<B> for Opener {
 }
 
 /// Which end of its streams this is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 enum Role {
     /// It asks.
     Client,
-    /// It answers. An answer is finished when the peer has all of it.
-    Server,
+    /// It answers. An answer is finished when the peer has all of it, and one that is cut goes to the cuts.
+    Server(Cuts),
 }
 
 /// A stream in both directions.
@@ -202,7 +210,7 @@ pub(crate) struct BidiStream<B> {
 impl<B> BidiStream<B> {
     fn new((send, receive): Pair, role: Role, connection: noq::Connection, heads: Option<OfHeads>) -> Self {
         let frames = match role {
-            Role::Server => Frames::of_request(),
+            Role::Server(_) => Frames::of_request(),
             Role::Client => Frames::of_response(),
         };
         Self { send: SendStream::new(send, role), receive: RecvStream::new(receive, connection, frames, heads) }
@@ -275,7 +283,9 @@ type Acknowledged = Pin<Box<dyn Future<Output = Result<Option<VarInt>, StoppedEr
 
 /// The sending direction of a stream.
 pub(crate) struct SendStream<B> {
-    stream: noq::SendStream,
+    id: StreamId,
+    /// It is there until this is dropped.
+    stream: Option<noq::SendStream>,
     writing: Option<WriteBuf<B>>,
     /// Something was sent.
     has_begun: bool,
@@ -287,7 +297,20 @@ pub(crate) struct SendStream<B> {
 
 impl<B> SendStream<B> {
     fn new(stream: noq::SendStream, role: Role) -> Self {
-        Self { stream, writing: None, has_begun: false, role, has_request_ended: false, finished: None }
+        let id = stream_id(stream.id());
+        Self {
+            id,
+            stream: Some(stream),
+            writing: None,
+            has_begun: false,
+            role,
+            has_request_ended: false,
+            finished: None,
+        }
+    }
+
+    fn stream(&mut self) -> &mut noq::SendStream {
+        self.stream.as_mut().expect("only the end takes it")
     }
 }
 
@@ -295,22 +318,25 @@ impl<B> Drop for SendStream<B> {
     /// A peer that has opened a stream does not get its end as if that were an answer: a request that has ended is
     /// incomplete (RFC 9114, section 4.1), and one that goes on was not processed (section 4.1.1).
     fn drop(&mut self) {
-        if self.role == Role::Server && !self.has_begun {
+        let (Role::Server(cuts), Some(mut stream)) = (&self.role, self.stream.take()) else { return };
+        if self.has_begun {
+            cuts.keep(stream);
+        } else {
             let code = if self.has_request_ended { Code::H3_REQUEST_INCOMPLETE } else { Code::H3_REQUEST_REJECTED };
             // It may be closed already, for another reason.
-            drop(self.stream.reset(error_code(code.value())));
+            drop(stream.reset(error_code(code.value())));
         }
     }
 }
 
 impl<B: Buf> quic::SendStream<B> for SendStream<B> {
     fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), StreamErrorIncoming>> {
-        while let Some(data) = &mut self.writing {
+        while let (Some(data), Some(stream)) = (&mut self.writing, &mut self.stream) {
             if !data.has_remaining() {
                 self.writing = None;
                 break;
             }
-            let written = ready!(Pin::new(&mut self.stream).poll_write(context, data.chunk())).map_err(write_error)?;
+            let written = ready!(Pin::new(stream).poll_write(context, data.chunk())).map_err(write_error)?;
             data.advance(written);
         }
         Poll::Ready(Ok(()))
@@ -328,13 +354,15 @@ impl<B: Buf> quic::SendStream<B> for SendStream<B> {
 
     fn poll_finish(&mut self, context: &mut Context<'_>) -> Poll<Result<(), StreamErrorIncoming>> {
         if self.finished.is_none() {
-            self.stream.finish().map_err(|error| StreamErrorIncoming::Unknown(Box::new(error)))?;
-            if self.role == Role::Client {
+            let stream = self.stream();
+            stream.finish().map_err(|error| StreamErrorIncoming::Unknown(Box::new(error)))?;
+            let stopped = Box::pin(stream.stopped());
+            if matches!(self.role, Role::Client) {
                 return Poll::Ready(Ok(()));
             }
+            self.finished = Some(stopped);
         }
-        let stream = &self.stream;
-        let finished = self.finished.get_or_insert_with(|| Box::pin(stream.stopped()));
+        let Some(finished) = &mut self.finished else { return Poll::Pending };
         Poll::Ready(match ready!(finished.as_mut().poll(context)) {
             Ok(None) => Ok(()),
             Ok(Some(code)) => Err(StreamErrorIncoming::StreamTerminated { error_code: code.into_inner() }),
@@ -345,11 +373,11 @@ impl<B: Buf> quic::SendStream<B> for SendStream<B> {
 
     fn reset(&mut self, code: u64) {
         // A stream that is closed already needs no reset.
-        drop(self.stream.reset(error_code(code)));
+        drop(self.stream().reset(error_code(code)));
     }
 
     fn send_id(&self) -> StreamId {
-        stream_id(self.stream.id())
+        self.id
     }
 }
 
@@ -398,6 +426,23 @@ impl RecvStream {
         stream_error(ConnectionError::LocallyClosed)
     }
 
+    /// The next bytes, none at the end. Of the many requests of a connection that may wait, nothing is kept here: only
+    /// what [`OfHeads`] counts.
+    fn poll_read(&mut self, context: &mut Context<'_>) -> Poll<std::io::Result<Bytes>> {
+        if self.heads.is_some() {
+            let mut bytes = [0; READ_OF_REQUEST];
+            let mut read = ReadBuf::new(&mut bytes);
+            ready!(Pin::new(&mut self.stream).poll_read(context, &mut read))?;
+            return Poll::Ready(Ok(Bytes::copy_from_slice(read.filled())));
+        }
+        // What is left of the buffer after the last read is used before there is a new one.
+        if self.buffer.capacity() < READ_SIZE / 4 {
+            self.buffer.reserve(READ_SIZE);
+        }
+        ready!(poll_read_buf(Pin::new(&mut self.stream), context, &mut self.buffer))?;
+        Poll::Ready(Ok(self.buffer.split().freeze()))
+    }
+
     /// Begins with its type (RFC 9114, section 6.2).
     fn one_way(stream: noq::RecvStream, connection: noq::Connection) -> Self {
         Self::new(stream, connection, Frames::of_typed_stream(), None)
@@ -408,18 +453,14 @@ impl quic::RecvStream for RecvStream {
     type Buf = Bytes;
 
     fn poll_data(&mut self, context: &mut Context<'_>) -> Poll<Result<Option<Bytes>, StreamErrorIncoming>> {
-        // What is left of the buffer after the last read is used before there is a new one.
-        if self.buffer.capacity() < READ_SIZE / 4 {
-            self.buffer.reserve(READ_SIZE);
-        }
-        let read = ready!(poll_read_buf(Pin::new(&mut self.stream), context, &mut self.buffer));
+        let read = ready!(self.poll_read(context));
         Poll::Ready(match read {
-            Ok(0) => Ok(None),
-            Ok(_) => match self.frames.pass(&self.buffer) {
+            Ok(bytes) if bytes.is_empty() => Ok(None),
+            Ok(bytes) => match self.frames.pass(&bytes) {
                 Ok(()) if self.heads.as_mut().is_some_and(|heads| heads.keep(self.frames.held())) => {
                     Err(self.close(Code::H3_EXCESSIVE_LOAD, b"too many heads do not come to their ends"))
                 }
-                Ok(()) => Ok(Some(self.buffer.split().freeze())),
+                Ok(()) => Ok(Some(bytes)),
                 Err(Refused::Malformed) => {
                     Err(StreamErrorIncoming::StreamTerminated { error_code: Code::H3_MESSAGE_ERROR.value() })
                 }

@@ -1,8 +1,9 @@
 //! Tokens by which servers recognize the addresses of returning clients (`NEW_TOKEN`, RFC 9000, section 8.1.3).
 //!
 //! A client keeps its tokens in a file. Each line is a server's name, a space, and the token in hexadecimal digits. A
-//! token is used once: it is removed from the file when a connection sends it, even if the connection fails. A server
-//! remembers which of its tokens have come back.
+//! token is used once: it is removed from the file before a connection sends it, even if the connection fails. A server
+//! remembers which of its tokens have come back. Two processes with one file do not know of each other: the one that
+//! ends last keeps what it knows.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -50,6 +51,8 @@ pub enum TokensError {
 pub struct Tokens {
     file: PathBuf,
     kept: Mutex<Vec<(String, Bytes)>>,
+    /// Those for the next connections, which are no more in the file.
+    reserved: Mutex<Vec<(String, Bytes)>>,
 }
 
 impl Tokens {
@@ -71,11 +74,23 @@ impl Tokens {
                 .ok_or_else(|| failed(format!("line {number}: use a server's name, a space and hexadecimal digits")))?;
             kept.push((server.to_owned(), token.into()));
         }
-        Ok(Self { file: file.to_owned(), kept: Mutex::new(kept) })
+        Ok(Self { file: file.to_owned(), kept: Mutex::new(kept), reserved: Mutex::default() })
     }
 
     fn kept(&self) -> MutexGuard<'_, Vec<(String, Bytes)>> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a token for the next connection to this server, and the file has it no more, also if this process is killed.
+    /// It waits for the disk, so it comes before anything is measured.
+    pub(crate) fn reserve(&self, server_name: &str) {
+        let mut kept = self.kept();
+        let Some(latest) = kept.iter().rposition(|(server, _)| server == server_name) else { return };
+        let token = kept.remove(latest);
+        drop(kept);
+        // Who saves at the end hears why that does not work.
+        let _ = self.save();
+        self.reserved.lock().unwrap_or_else(PoisonError::into_inner).push(token);
     }
 
     /// Writes the file. It appears whole or not at all.
@@ -115,13 +130,9 @@ impl TokenStore for Tokens {
     }
 
     fn take(&self, server_name: &str) -> Option<Bytes> {
-        let mut kept = self.kept();
-        let latest = kept.iter().rposition(|(server, _)| server == server_name)?;
-        let (_, token) = kept.remove(latest);
-        drop(kept);
-        // Also if this process is killed before its end. Who saves at the end hears why that does not work.
-        let _ = self.save();
-        Some(token)
+        let mut reserved = self.reserved.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = reserved.iter().position(|(server, _)| server == server_name)?;
+        Some(reserved.swap_remove(place).1)
     }
 }
 
@@ -172,11 +183,18 @@ mod tests {
         tokens.insert("b.example", vec![7; LONGEST + 1].into());
         tokens.save().unwrap();
         let tokens = Tokens::read(&file).unwrap();
-        // The latest first; two of six were given up.
+        let lines = || std::fs::read_to_string(&file).unwrap();
+        assert_eq!(tokens.take("a.example"), None, "none is reserved");
+        // The latest first; two of six were given up. Before one leaves, the file has it no more.
+        tokens.reserve("a.example");
+        assert_eq!(lines(), "a.example 02ff\na.example 03ff\na.example 04ff\nb.example 09\n");
+        assert_eq!(tokens.take("a.example").map(|token| token[0]), Some(5));
+        for _ in 0..9 {
+            tokens.reserve("a.example");
+        }
         let taken: Vec<_> = std::iter::from_fn(|| tokens.take("a.example")).map(|token| token[0]).collect();
-        assert_eq!(taken, [5, 4, 3, 2]);
-        tokens.save().unwrap();
-        assert_eq!(std::fs::read_to_string(&file).unwrap(), "b.example 09\n");
+        assert_eq!(taken.len(), 3);
+        assert_eq!((lines().as_str(), tokens.take("b.example")), ("b.example 09\n", None));
     }
 
     #[test]

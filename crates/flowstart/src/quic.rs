@@ -10,7 +10,7 @@ use flowstart_core::time::Duration;
 use flowstart_core::units::Bytes;
 use flowstart_lab::spec;
 use flowstart_serve::tls::{Certificate, TlsError, Trust};
-use flowstart_serve::{RECEIVE_WINDOW, Scheme, Warnings};
+use flowstart_serve::{RECEIVE_WINDOW, Scheme, Warnings, printable};
 
 use crate::failure::Failure;
 
@@ -136,7 +136,7 @@ pub(crate) fn scheme(field: &str, text: &str, avoidance: &AvoidanceConfig) -> Re
 
 /// The handler that shows warnings of the library.
 pub(crate) fn warnings() -> Warnings {
-    Warnings::new(|warning| tell!("warning: {warning}"))
+    Warnings::new(|warning| tell!("warning: {}", printable(warning)))
 }
 
 /// An address and a port.

@@ -6,11 +6,12 @@ mod server;
 
 use std::net::{SocketAddr, UdpSocket};
 use std::process::{Child, Command as Program, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use server::{Server, certificate, connected, field, flowstart, request};
+use server::{Server, certificate, connected, connected_at, field, flowstart, request, trusting};
 
 /// A peer makes too much work (RFC 9114, section 8.1).
 const H3_EXCESSIVE_LOAD: u64 = 0x107;
@@ -656,6 +657,90 @@ fn hand_on(
             send(&packet);
         }
     });
+}
+
+/// A path to the server, over which nothing comes back once this is set. Where clients connect.
+fn silenced_path(server: &Server) -> (SocketAddr, Arc<AtomicBool>) {
+    let server: SocketAddr = server.url.strip_prefix("https://").unwrap().parse().unwrap();
+    let socket = || Arc::new(UdpSocket::bind("127.0.0.1:0").unwrap());
+    let (near, far, client) = (socket(), socket(), Arc::<OnceLock<SocketAddr>>::default());
+    let address = near.local_addr().unwrap();
+    let (from_client, known, to_server) = (near.clone(), client.clone(), far.clone());
+    hand_on(
+        move |packet| {
+            let (length, from) = from_client.recv_from(packet)?;
+            known.get_or_init(|| from);
+            Ok(length)
+        },
+        Instant::now,
+        move |packet| drop(to_server.send_to(packet, server)),
+    );
+    let silenced = Arc::<AtomicBool>::default();
+    let is_silenced = silenced.clone();
+    hand_on(
+        move |packet| far.recv(packet),
+        Instant::now,
+        move |packet| {
+            if !is_silenced.load(Ordering::Relaxed) {
+                drop(near.send_to(packet, client.get().unwrap()));
+            }
+        },
+    );
+    (address, silenced)
+}
+
+#[test]
+fn who_does_not_acknowledge_the_end_of_an_answer_is_given_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let [cert, key] = certificate(folder.path(), 2090);
+    let options = ["--cert", &cert, "--key", &key, "--memory", "1MB", "--connection-memory", "2MB", "--stall", "5s"];
+    let server = Server::start(&options);
+    let (address, silenced) = silenced_path(&server);
+    let is_served = || server.get("/generate/1KB").arg("--timeout=2s").output().unwrap().status.success();
+    let tls = Arc::new(trusting(&cert).with_encoded_parameters(Vec::new()));
+    let seen = connected_at(address, tls, 1 << 30, async |connection| {
+        let (mut asked, mut answer) = connection.open_bi().await.unwrap();
+        asked.write_all(&request("/generate/1000GB", &[])).await.unwrap();
+        asked.finish().unwrap();
+        answer.read(&mut [0; 1]).await.unwrap();
+        silenced.store(true, Ordering::Relaxed);
+        // The server writes ahead as far as it does.
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        answer.stop(0_u32.into()).unwrap();
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        // The stack keeps what it was given.
+        let before = is_served();
+        let given_up = (0..200).any(|_| {
+            std::thread::sleep(Duration::from_millis(100));
+            is_served()
+        });
+        (before, given_up)
+    });
+    assert_eq!(seen.unwrap(), (false, true));
+}
+
+#[test]
+fn a_client_that_leaves_early_was_not_answered() {
+    let folder = tempfile::tempdir().unwrap();
+    let [cert, key] = certificate(folder.path(), 2090);
+    let server = Server::start(&["--cert", &cert, "--key", &key]);
+    let no_error = noq::VarInt::from_u32(0x100);
+    // All but the first packets wait, for there is no credit; and all of it is there.
+    for (window, size) in [(3000, "/generate/20MB"), (1 << 20, "/generate/2KB")] {
+        connected(&server, &cert, &[], window, async |connection| {
+            let (mut asked, mut answer) = connection.open_bi().await.unwrap();
+            asked.write_all(&request(size, &[])).await.unwrap();
+            asked.finish().unwrap();
+            answer.read(&mut [0; 1]).await.unwrap();
+            tokio::time::sleep(Duration::from_millis(200)).await;
+            connection.close(no_error, b"");
+        })
+        .unwrap();
+    }
+    server.wait_for("flowstart_connections_active 0");
+    let metrics = server.http("GET", "/metrics");
+    let answered: Vec<&str> = metrics.lines().filter(|line| line.starts_with("flowstart_fct_seconds_count")).collect();
+    assert!(answered.iter().all(|line| line.ends_with(" 1")) && answered.len() == 1, "{answered:?}");
 }
 
 /// A path of this delay from the server. After its first packet, all packets of the client are held until `held` is

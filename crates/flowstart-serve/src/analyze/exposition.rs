@@ -50,7 +50,8 @@ pub fn samples(text: &str) -> Result<Vec<Sample>, NoSample> {
         }
     }
     if !is_whole {
-        let cause = format!("the last line is not `{END}`, so the end of it is missing");
+        let cause =
+            format!("the last line is not `{END}`, so the end may be missing; save metrics as OpenMetrics has them");
         return Err(NoSample { line: text.lines().count(), cause });
     }
     Ok(samples)

@@ -96,7 +96,7 @@ impl Fetch<'_> {
     async fn try_over(&mut self, connected: &Connected) -> Result<Answer, ClientError> {
         let (url, start, connection) = (self.url, self.start, &connected.connection);
         let failed = |cause: &dyn std::fmt::Display| url.failed(cause);
-        let transport = http3::Connection::new(connection.clone());
+        let transport = http3::Connection::new(connection.clone(), http3::Cuts::default());
         let mut builder = h3::client::builder();
         let built = builder.max_field_section_size(http3::LARGEST_FIELDS).build::<_, _, Chunk>(transport).await;
         let (mut driver, mut requests) = built.map_err(|error| failed(&error))?;
@@ -142,8 +142,9 @@ impl Fetch<'_> {
         if size.is_some_and(|size| size != bytes) {
             return Err(failed(&format_args!("{bytes} bytes came instead of {}", size.unwrap_or(0))));
         }
+        // Trailers are not the end: what comes behind them may say that the answer is none.
+        let trailers = stream.recv_trailers().await.map_err(|error| failed(&error))?;
         if let Some(kept) = self.path_state.filter(|_| has_object(head.status())) {
-            let trailers = stream.recv_trailers().await.map_err(|error| failed(&error))?;
             let state = trailers.and_then(|trailers| hexadecimal::decode(trailers.get(PATH_STATE)?.to_str().ok()?));
             if let Some(state) = state {
                 kept.learn(state);

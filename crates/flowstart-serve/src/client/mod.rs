@@ -299,6 +299,7 @@ pub struct Client {
     local: Local,
     configuration: Configuration,
     path_state: Option<KeptState>,
+    tokens: Option<Arc<Tokens>>,
     /// Whether it waits for what helps the next connection.
     again: bool,
     urgency: Option<u8>,
@@ -337,11 +338,11 @@ impl Client {
             open: AtomicUsize::new(0),
         };
         let again = resume || tokens.is_some();
-        let configuration = Configuration::new(crypto, transport, tokens);
+        let configuration = Configuration::new(crypto, transport, tokens.clone());
         // A state that cannot be sent is an error before anything is sent.
         configuration.of_next(path_state.as_ref())?;
         let local = Local::new(connections, Reads { scone, quick_start });
-        Ok(Self { local, configuration, path_state, again, urgency, connections, together })
+        Ok(Self { local, configuration, path_state, tokens, again, urgency, connections, together })
     }
 
     /// Gets `url` from the first of `servers` that answers, over a connection of its own.
@@ -422,6 +423,11 @@ impl Client {
         watch: &(dyn Fn(Progress) + Sync),
     ) -> Result<Timings, ClientError> {
         let turn = self.together.turns.acquire().await.map_err(|error| url.failed(&error))?;
+        if let Some(tokens) = self.tokens.clone() {
+            let host = url.host.clone();
+            let reserved = tokio::task::spawn_blocking(move || tokens.reserve(&host)).await;
+            reserved.map_err(|error| url.failed(&error))?;
+        }
         let mut start = Instant::now();
         let connected =
             self.local.connect(url, servers, &self.configuration.of_next(self.path_state.as_ref())?, early).await;

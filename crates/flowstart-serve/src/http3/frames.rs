@@ -1,7 +1,7 @@
 //! Where frames begin in an incoming stream, how large they claim to be (RFC 9114, section 7.1), and whether the head
 //! of a message is well-formed.
 
-use super::head::{Section, is_malformed};
+use super::head::{Section, is_interim, is_malformed};
 
 /// Largest frame besides those of content, which pass piece by piece.
 pub(super) const LARGEST: u64 = 64 << 10;
@@ -149,7 +149,7 @@ impl Frames {
                 Place::StreamType if number == CONTROL => Place::Type,
                 Place::Type if self.is_over && matches!(number, DATA | HEADERS) => return Err(Refused::Unexpected),
                 Place::Type => {
-                    // Interim responses come before the final one, so it is the content that ends the heads.
+                    // What comes behind content is no head, whatever came before.
                     if number == DATA && self.section.is_some() {
                         self.section = Some(Section::Trailers);
                     }
@@ -175,7 +175,8 @@ impl Frames {
         let fields = std::mem::take(&mut self.fields);
         let Some(section) = self.section else { return Ok(()) };
         self.is_over = section == Section::Trailers;
-        if section == Section::Request {
+        // Interim responses come before the final one, and are not the head of the content.
+        if section == Section::Request || (section == Section::Response && !is_interim(&fields)) {
             self.section = Some(Section::Trailers);
         }
         if is_malformed(section, &fields) { Err(Refused::Malformed) } else { Ok(()) }
@@ -239,6 +240,9 @@ mod tests {
             assert_eq!(pass(Frames::of_response(), &answer), Ok(()));
             assert_eq!(pass(Frames::of_response(), &[&answer[..], &last].concat()), Err(Refused::Unexpected));
             assert_eq!(pass(Frames::of_response(), &[&interim[..], &last, &content, &last].concat()), refused);
+            assert_eq!(pass(Frames::of_response(), &[&interim[..], &last, &last].concat()), refused, "no content");
+            let early = [&last[..], &trailers, &content].concat();
+            assert_eq!(pass(Frames::of_response(), &early), Err(Refused::Unexpected), "trailers, and then content");
             assert_eq!(pass(Frames::of_response(), &request(1)), refused);
             assert_eq!(pass(Frames::of_response(), &[1, 4, 0, 0, 0xd9, 0xd9]), refused);
         }

@@ -7,6 +7,8 @@
 
 /// Entries of the static table (RFC 9204, appendix A).
 const STATIC_ENTRIES: u64 = 99;
+/// Those of them that are interim responses: 103 and 100.
+const INTERIM_ENTRIES: [u64; 2] = [24, 63];
 /// The bits with which a name in Huffman's code begins if its first character is a colon (RFC 7541, appendix B), in the
 /// place of its first byte.
 const COLON: u8 = 0b101_1100 << 1;
@@ -92,6 +94,28 @@ fn is_path(value: &[u8], is_huffman: bool) -> bool {
     } else {
         matches!(first, Some(b'/' | b'*'))
     }
+}
+
+/// Whether these are the fields of a response that is not the final one: `:status` is from 100 to 199 (RFC 9114, section
+/// 4.1).
+pub(super) fn is_interim(fields: &[u8]) -> bool {
+    let mut reader = Reader(fields);
+    let status = |reader: &mut Reader<'_>| {
+        reader.number(8)?;
+        reader.number(7)?;
+        while let Some(&first) = reader.0.first() {
+            let entry = (first >= 0b1100_0000).then(|| Reader(reader.0).number(6)).flatten();
+            match reader.field()? {
+                (Name::Status, None) => return entry.map(|entry| INTERIM_ENTRIES.contains(&entry)),
+                // The code of the figure one is 00001 (RFC 7541, appendix B).
+                (Name::Status, Some((value, true))) => return value.first().map(|first| first >> 3 == 1),
+                (Name::Status, Some((value, false))) => return Some(value.first() == Some(&b'1')),
+                _ => {}
+            }
+        }
+        None
+    };
+    status(&mut reader).unwrap_or(false)
 }
 
 /// Whether there is a defect; `None` if the fields cannot be read so far.
@@ -218,6 +242,19 @@ mod tests {
         assert!(with(b"") && with(b"?a") && with(b"#a") && with(b"a") && with(b"http://a/"));
         assert!(!in_huffman(&[0b0110_0011]) && !in_huffman(&[0b1111_1001]));
         assert!(in_huffman(&[]) && in_huffman(&[0xff, 0b0011_1111]) && in_huffman(&[0xff, 0b1010_1111]));
+    }
+
+    #[test]
+    fn an_interim_response_is_told_from_a_final_one() {
+        let interim = |fields: &[&[u8]]| is_interim(&[&[0, 0], &fields.concat()[..]].concat());
+        // Entries 24 (103), 63 (100), 25 (200) and 64 (204), and `accept` behind and before.
+        assert!(interim(&[&[0xd8]]) && interim(&[&[0xd8], &[0xdd]]) && interim(&[&[0xff, 0]]));
+        assert!(!interim(&[&[0xd9]]) && !interim(&[&[0xff, 1]]) && !interim(&[&[0xdd]]) && !interim(&[]));
+        // The name by its entry, and 102 or 200 as text and in Huffman's code.
+        let value = |text: &[u8]| interim(&[&[0x5f, 0x09, text.len() as u8], text]);
+        assert!(value(b"102") && !value(b"200"));
+        let coded = |text: &[u8]| interim(&[&[0x5f, 0x09, 0x80 | text.len() as u8], text]);
+        assert!(coded(&[0b0000_1000, 0b0000_1011]) && !coded(&[0b0001_0000, 0b0000_0111]));
     }
 
     #[test]

@@ -18,7 +18,7 @@ use h3::error::{Code, StreamError};
 use h3::server::RequestStream;
 use http::uri::Scheme;
 use http::{Method, Request, Response, StatusCode, header};
-use noq::PathId;
+use noq::{PathId, VarInt};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -29,7 +29,7 @@ use super::memory::Holder;
 use super::quick_start::Asking;
 use super::scone::Advised;
 use super::shared::{FAREWELL, Shared, locked};
-use super::unacknowledged::{OpenAnswer, Unacknowledged};
+use super::unacknowledged::{self, OpenAnswer, Unacknowledged};
 use super::{priority, qlog};
 use crate::http3;
 use crate::metrics::{self, Answered, OfScheme, size_class};
@@ -42,6 +42,8 @@ const ANSWERS: usize = 16;
 const LEAST_READ: Bytes = Bytes::new(16 * 1024 * ANSWERS as u64);
 /// Longest path of a request in bytes, that of files (`PATH_MAX` of Linux).
 const LONGEST_PATH: usize = 4096;
+/// How much more than is in flight may count as not acknowledged: fields are counted with more than they have.
+const SLACK: u64 = 2 * unacknowledged::FIELDS;
 /// Interval between checks for the arrival of an answer.
 const POLL: Duration = Duration::from_millis(5);
 
@@ -70,8 +72,9 @@ pub(super) struct Client {
     arrived: AtomicU64,
     /// Payload of answers in flight.
     waiting: AtomicU64,
-    /// What was given to QUIC.
+    /// What was given to QUIC, and the streams of answers that were cut.
     given: Unacknowledged,
+    cuts: http3::Cuts,
     /// Answers whose content is read.
     turns: Semaphore,
 }
@@ -181,6 +184,7 @@ impl Client {
             arrived: AtomicU64::new(0),
             waiting: AtomicU64::new(0),
             given: Unacknowledged::default(),
+            cuts: http3::Cuts::default(),
             turns: Semaphore::new(ANSWERS),
         }
     }
@@ -192,7 +196,7 @@ impl Client {
 
     /// Answers requests until the client or the server ends the connection.
     pub(super) async fn serve(self: Arc<Self>, stop: CancellationToken) {
-        let transport = http3::Connection::new(self.connection.clone());
+        let transport = http3::Connection::new(self.connection.clone(), self.cuts.clone());
         let mut builder = h3::server::builder();
         let built = builder.max_field_section_size(http3::LARGEST_FIELDS).build::<_, Chunk>(transport);
         if let Ok(Ok(mut connection)) = timeout(self.server.limits.stall, built).await {
@@ -335,11 +339,8 @@ impl Client {
             self.finish(&mut stream).await
         };
         let sent = sent.await;
-        if sent.is_err() {
-            stream.stop_stream(Code::H3_REQUEST_CANCELLED);
-        }
-        drop(open);
         self.waiting.fetch_sub(size.get(), Ordering::Relaxed);
+        self.end(stream, open, sent.is_err()).await;
         if sent.is_ok() && size > Bytes::ZERO {
             let (of_scheme, taken) = (OfScheme { scheme: self.scheme.clone() }, began.elapsed());
             self.server.metrics.fct.get_or_create(&of_scheme).observe(taken.as_secs_f64());
@@ -391,6 +392,7 @@ impl Client {
                     return Err(Cut);
                 }
             };
+            self.until_cuts_are_few().await?;
             self.server.metrics.payload.inc_by(chunk.len() as u64);
             open.give(chunk.len() as u64);
             self.in_time(stream.send_data(chunk)).await?;
@@ -412,6 +414,12 @@ impl Client {
         }
     }
 
+    /// Whether all that was given to QUIC has been sent, and at most its last flight is not acknowledged.
+    fn is_all_under_way(&self) -> bool {
+        let status = self.flow.status();
+        self.given.held(status.delivered.get(), u64::MAX) <= status.in_flight.get() + SLACK
+    }
+
     /// Ends an answer, and waits for its acknowledgement as long as the client acknowledges anything.
     async fn finish(&self, stream: &mut Answer) -> Result<(), Cut> {
         let mut finishing = std::pin::pin!(stream.finish());
@@ -419,7 +427,7 @@ impl Client {
         loop {
             match timeout(self.server.limits.stall, &mut finishing).await {
                 // A client that has everything may end the connection before its last acknowledgement.
-                Ok(Err(error)) if error.is_h3_no_error() => return Ok(()),
+                Ok(Err(error)) if error.is_h3_no_error() && self.is_all_under_way() => return Ok(()),
                 Ok(finished) => return Ok(finished?),
                 Err(_) if self.flow.status().delivered > delivered => delivered = self.flow.status().delivered,
                 Err(_) => return Err(Cut),
@@ -450,10 +458,41 @@ impl Client {
             self.finish(&mut stream).await
         };
         let sent = sent.await;
-        if sent.is_err() {
-            stream.stop_stream(Code::H3_REQUEST_CANCELLED);
-        }
+        self.end(stream, open, sent.is_err()).await;
         sent
+    }
+
+    /// The end of an answer. One that was cut is kept by QUIC until the client has acknowledged that, and a client that
+    /// does not is given up.
+    async fn end(&self, mut stream: Answer, open: OpenAnswer<'_>, is_cut: bool) {
+        if !is_cut {
+            return;
+        }
+        let id = stream.send_id().into_inner();
+        stream.stop_stream(Code::H3_REQUEST_CANCELLED);
+        drop(stream);
+        let cut = open.cut(self.server.limits.connection_memory.get());
+        let began = Instant::now();
+        while self.cuts.holds(id) && self.connection.close_reason().is_none() {
+            if began.elapsed() > self.server.limits.stall {
+                self.connection.close(
+                    VarInt::from_u64(Code::H3_EXCESSIVE_LOAD.value()).unwrap_or_default(),
+                    b"the end of an answer is not acknowledged",
+                );
+            }
+            tokio::time::sleep(POLL).await;
+        }
+        drop(cut);
+    }
+
+    /// Waits while answers that were cut hold as much as a connection may: what is given now would come on top of that.
+    async fn until_cuts_are_few(&self) -> Result<(), Cut> {
+        let few = async {
+            while self.given.cut() > self.server.limits.connection_memory.get() {
+                tokio::time::sleep(POLL).await;
+            }
+        };
+        timeout(self.server.limits.stall, few).await.map_err(|_| Cut)
     }
 
     fn head(&self, status: StatusCode, size: Bytes, media_type: &str) -> http::response::Builder {
@@ -472,6 +511,6 @@ impl Client {
 
 impl Holder for Client {
     fn unacknowledged(&self) -> u64 {
-        self.given.held(self.flow.status().delivered.get()).min(self.server.limits.connection_memory.get())
+        self.given.held(self.flow.status().delivered.get(), self.server.limits.connection_memory.get())
     }
 }

@@ -2,12 +2,13 @@
 //!
 //! Neither QUIC nor this program knows which answer's bytes were acknowledged, only how many of the connection. So what
 //! is held is at most what open answers were given, and at most what was given less what was delivered since none was
-//! open. An answer that ends, because all of it has arrived or because it was cut, holds nothing any more.
+//! open. An answer of which all has arrived holds nothing any more. One that was cut holds what it was given, and at most
+//! what a connection may hold, until the peer has acknowledged its end: so long the transport keeps it.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// What an answer takes besides its content: fields, trailers and the headers of packets, which are delivered, too.
-const FIELDS: u64 = 1000;
+pub(super) const FIELDS: u64 = 1000;
 
 /// The sums of a connection.
 #[derive(Debug, Default)]
@@ -21,6 +22,15 @@ struct Sums {
     of_open: u64,
     /// What all answers were given, above what was delivered when none was open.
     given: u64,
+    /// What answers hold that were cut.
+    cut: u64,
+}
+
+/// An answer that was cut; dropped when the transport has forgotten it.
+#[derive(Debug)]
+pub(super) struct CutAnswer<'a> {
+    all: &'a Unacknowledged,
+    holds: u64,
 }
 
 /// An answer that has not ended; dropped at its end.
@@ -48,10 +58,15 @@ impl Unacknowledged {
         answer
     }
 
-    /// What is held, when this much was delivered.
-    pub(super) fn held(&self, delivered: u64) -> u64 {
+    /// What is held, when this much was delivered. Of answers that were not cut it is at most `most`.
+    pub(super) fn held(&self, delivered: u64, most: u64) -> u64 {
         let sums = self.sums();
-        sums.of_open.min(sums.given.saturating_sub(delivered))
+        sums.of_open.min(sums.given.saturating_sub(delivered)).min(most) + sums.cut
+    }
+
+    /// What answers hold that were cut.
+    pub(super) fn cut(&self) -> u64 {
+        self.sums().cut
     }
 }
 
@@ -62,6 +77,22 @@ impl OpenAnswer<'_> {
         let mut sums = self.all.sums();
         sums.of_open += bytes;
         sums.given += bytes;
+    }
+}
+
+impl<'a> OpenAnswer<'a> {
+    /// It is cut, and holds what it was given, at most `most`.
+    pub(super) fn cut(self, most: u64) -> CutAnswer<'a> {
+        let (all, holds) = (self.all, self.given.min(most));
+        drop(self);
+        all.sums().cut += holds;
+        CutAnswer { all, holds }
+    }
+}
+
+impl Drop for CutAnswer<'_> {
+    fn drop(&mut self) {
+        self.all.sums().cut -= self.holds;
     }
 }
 
@@ -78,17 +109,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_cut_holds_nothing() {
+    fn what_was_cut_holds_what_it_was_given_until_it_is_forgotten() {
+        const MOST: u64 = 32_000_000;
         let all = Unacknowledged::default();
-        let mut cut = all.begin(0);
-        cut.give(30_000_000);
-        assert_eq!(all.held(20_000), 29_981_000);
+        let mut large = all.begin(0);
+        large.give(30_000_000);
+        assert_eq!(all.held(20_000, MOST), 29_981_000);
+        let cut = large.cut(MOST);
+        assert_eq!((all.held(20_000, MOST), all.cut()), (30_001_000, 30_001_000));
+        // What is open beside it counts besides.
+        let mut next = all.begin(20_000);
+        next.give(50_000);
+        assert_eq!(all.held(20_000, MOST), 30_052_000);
         drop(cut);
-        assert_eq!(all.held(20_000), 0);
         // A small answer holds no more than it was given, whatever was cut before.
-        let mut small = all.begin(20_000);
-        small.give(50_000);
-        assert_eq!((all.held(20_000), all.held(60_000)), (51_000, 11_000));
+        assert_eq!((all.held(20_000, MOST), all.held(60_000, MOST), all.cut()), (51_000, 11_000, 0));
+        drop(next);
+        // However much a connection was given, it held no more than it may.
+        let mut huge = all.begin(20_000);
+        huge.give(10_000_000_000);
+        assert_eq!(all.held(20_000, MOST), MOST);
+        let cut = huge.cut(MOST);
+        assert_eq!(all.held(20_000, MOST), MOST);
+        drop(cut);
+        assert_eq!(all.held(20_000, MOST), 0);
     }
 
     #[test]
@@ -102,11 +146,11 @@ mod tests {
             drop(all.begin(delivered));
             delivered += 300;
         }
-        assert!(all.held(delivered) >= 1_000_000);
+        assert!(all.held(delivered, u64::MAX) >= 1_000_000);
         drop(large);
         // Nor do they count for ever.
         let next = all.begin(delivered);
-        assert_eq!(all.held(delivered), FIELDS);
+        assert_eq!(all.held(delivered, u64::MAX), FIELDS);
         drop(next);
     }
 }

@@ -283,12 +283,21 @@ pub(crate) fn connected_by<T>(
     window: u32,
     act: impl AsyncFnOnce(&noq::Connection) -> T,
 ) -> Result<T, noq::ConnectionError> {
+    connected_at(server.url.strip_prefix("https://").unwrap().parse().unwrap(), tls, window, act)
+}
+
+/// As [`connected_by`], to an address from where packets may come to the server.
+pub(crate) fn connected_at<T>(
+    address: SocketAddr,
+    tls: Arc<dyn noq_proto::crypto::ClientConfig>,
+    window: u32,
+    act: impl AsyncFnOnce(&noq::Connection) -> T,
+) -> Result<T, noq::ConnectionError> {
     let mut config = noq::ClientConfig::new(tls);
     let mut transport = noq::TransportConfig::default();
     // Nothing ends for silence.
     transport.keep_alive_interval(Some(Duration::from_millis(50))).stream_receive_window(window.into());
     config.transport_config(Arc::new(transport));
-    let address = server.url.strip_prefix("https://").unwrap().parse().unwrap();
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
         let endpoint = noq::Endpoint::client("127.0.0.1:0".parse().unwrap()).unwrap();
         let connection = endpoint.connect_with(config, address, "localhost").unwrap().await?;

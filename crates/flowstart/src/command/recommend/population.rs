@@ -207,8 +207,19 @@ fn independent(paths: &Paths) -> Vec<Observed> {
     observed
 }
 
+/// The format of metrics that has an end (`OpenMetrics` 1.0, section "Content Type").
+const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0";
+
 /// What a server answers.
 fn fetched(url: &str) -> Result<Vec<u8>, ureq::Error> {
     let agent = ureq::Agent::config_builder().timeout_global(Some(PATIENCE)).build().new_agent();
-    agent.get(url).call()?.body_mut().with_config().limit(exposition::LONGEST).read_to_vec()
+    // Its end is marked, so that a text which was cut is not taken for a whole one.
+    agent
+        .get(url)
+        .header("accept", OPEN_METRICS)
+        .call()?
+        .body_mut()
+        .with_config()
+        .limit(exposition::LONGEST)
+        .read_to_vec()
 }

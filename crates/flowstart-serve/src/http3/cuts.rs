@@ -1,0 +1,38 @@
+//! Answers that were cut: the QUIC stack keeps what a stream was given until the peer has acknowledged its reset.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use h3::error::Code;
+use noq::SendStream;
+
+use super::error_code;
+
+/// The streams of a connection that were cut.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Cuts(Arc<Mutex<HashMap<u64, SendStream>>>);
+
+impl Cuts {
+    fn streams(&self) -> MutexGuard<'_, HashMap<u64, SendStream>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Nobody writes to this stream any more. If all of it has arrived, the stack has forgotten it.
+    pub(super) fn keep(&self, mut stream: SendStream) {
+        if stream.priority().is_ok() {
+            // It may be reset already, for another reason.
+            drop(stream.reset(error_code(Code::H3_REQUEST_CANCELLED.value())));
+            self.streams().insert(stream.id().into(), stream);
+        }
+    }
+
+    /// Whether the stack still keeps what this stream was given.
+    pub(crate) fn holds(&self, id: u64) -> bool {
+        let mut streams = self.streams();
+        let is_held = streams.get(&id).is_some_and(|stream| stream.priority().is_ok());
+        if !is_held {
+            streams.remove(&id);
+        }
+        is_held
+    }
+}
