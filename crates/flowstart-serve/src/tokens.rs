@@ -81,8 +81,8 @@ impl Tokens {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a token for the next connection to this server, and the file has it no more, also if this process is killed.
-    /// It waits for the disk, so it comes before anything is measured.
+    /// Takes a token for the next connection to this server, and the file has it no more, also if this process is
+    /// killed. It waits for the disk, so it comes before anything is measured.
     pub(crate) fn reserve(&self, server_name: &str) {
         let mut kept = self.kept();
         let Some(latest) = kept.iter().rposition(|(server, _)| server == server_name) else { return };

@@ -96,8 +96,8 @@ fn is_path(value: &[u8], is_huffman: bool) -> bool {
     }
 }
 
-/// Whether these are the fields of a response that is not the final one: `:status` is from 100 to 199 (RFC 9114, section
-/// 4.1).
+/// Whether these are the fields of a response that is not the final one: `:status` is from 100 to 199 (RFC 9114,
+/// section 4.1).
 pub(super) fn is_interim(fields: &[u8]) -> bool {
     let mut reader = Reader(fields);
     let status = |reader: &mut Reader<'_>| {

@@ -2,8 +2,8 @@
 //!
 //! Neither QUIC nor this program knows which answer's bytes were acknowledged, only how many of the connection. So what
 //! is held is at most what open answers were given, and at most what was given less what was delivered since none was
-//! open. An answer of which all has arrived holds nothing any more. One that was cut holds what it was given, and at most
-//! what a connection may hold, until the peer has acknowledged its end: so long the transport keeps it.
+//! open. An answer of which all has arrived holds nothing any more. One that was cut holds what it was given, and at
+//! most what a connection may hold, until the peer has acknowledged its end: so long the transport keeps it.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
