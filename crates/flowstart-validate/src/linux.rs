@@ -437,7 +437,7 @@ mod tests {
         }
         let row = "x,100000000,40.0,100,reno,open,1448,0,81.32,0,,,10";
         assert!(refused(&format!("{row}\n{row}")).contains("line 3: rep is 0; allowed is each number once in a cell"));
-        let geo = concat!(env!("CARGO_MANIFEST_DIR"), "/validation/linux/geo.csv");
+        let geo = concat!(env!("FLOWSTART_VALIDATION"), "/linux/geo.csv");
         let error = crate::validate("linux-startup", Some(Path::new(geo)), 1).unwrap_err();
         assert!(error.contains("column `hystart` is not known; allowed are link, rate_bps"), "{error}");
     }
