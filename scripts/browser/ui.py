@@ -5,6 +5,7 @@ import json
 import pathlib
 import subprocess
 import sys
+import time
 import urllib.parse
 
 from playwright.sync_api import sync_playwright
@@ -203,11 +204,13 @@ def check_packets(name, opened, is_still):
     page.wait_for_timeout(1400)
     check(f"{name}: space plays", clock() > 20, clock())
     if is_still:
-        places = set()
+        places, began = set(), time.monotonic()
         for _ in range(20):
             page.wait_for_timeout(25)
             places.add(clock())
-        check(f"{name}: nothing moves but in steps", len(places) <= 3, places)
+        # Three steps in a second, and where it stands before; a slow machine looks for longer.
+        steps = 3 * (time.monotonic() - began)
+        check(f"{name}: nothing moves but in steps", len(places) <= steps + 2, (places, steps))
     page.keyboard.press(" ")
     at = clock()
     page.wait_for_timeout(300)

@@ -238,7 +238,8 @@ class Bad(unittest.TestCase):
         began = time.monotonic()
         with self.assertRaises(KeyboardInterrupt):
             flowstart.compare(**CELL, scheme=["slow-start", with_on_ack(forever)])
-        self.assertLess(time.monotonic() - began, 8)
+        # Without it the scheme would never end. A machine that is busy takes a while to say so.
+        self.assertLess(time.monotonic() - began, 60)
 
 
 if __name__ == "__main__":
