@@ -80,18 +80,20 @@ impl Input<'_> {
             requested_rate: number(5)?.map(rate),
             interface_rate: number(6)?.map(rate),
             oracle_rate: number(7)?.map(rate),
+            train_rate: None,
             approved_rate: None,
             advised_rate: None,
             concurrent: None,
         };
-        // What was asked for was approved, and what the oracle says is advised.
+        // What was asked for was approved, what the oracle says is advised, and the handshake came at the interface's
+        // rate.
         // What was saved is what others have now.
         let concurrent = path.saved.map(|SavedPath { rtt, cwnd, .. }| {
             let ssthresh = if rtt.as_nanos() % 2 == 0 { Bytes::MAX } else { cwnd };
             Concurrent { rtt, window: Window { cwnd, ssthresh } }
         });
-        let (approved_rate, advised_rate) = (path.requested_rate, path.oracle_rate);
-        Some(PathKnowledge { approved_rate, advised_rate, concurrent, ..path })
+        let (approved_rate, advised_rate, train_rate) = (path.requested_rate, path.oracle_rate, path.interface_rate);
+        Some(PathKnowledge { approved_rate, advised_rate, train_rate, concurrent, ..path })
     }
 
     /// An operation, and how often it happens.

@@ -40,6 +40,7 @@ impl Knowledge {
             approved_rate: some_rate("approved_rate", told.approved_rate)?,
             advised_rate: some_rate("advised_rate", told.advised_rate)?,
             oracle_rate: some_rate("oracle_rate", told.oracle_rate)?,
+            train_rate: some_rate("train_rate", told.train_rate)?,
             // The host keeps no ensemble; schemes that need one are refused.
             concurrent: None,
         };

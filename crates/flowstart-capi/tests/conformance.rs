@@ -56,6 +56,7 @@ fn path(known: &Known) -> Path {
         approved_rate: known.approved,
         advised_rate: known.advised,
         oracle_rate: known.oracle,
+        train_rate: known.train,
         hint_technology: 0,
         doubt_handshake: 0,
     }

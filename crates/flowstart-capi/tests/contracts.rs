@@ -66,6 +66,7 @@ fn told(path: &PathKnowledge) -> Path {
         approved_rate: rate(path.approved_rate),
         advised_rate: rate(path.advised_rate),
         oracle_rate: rate(path.oracle_rate),
+        train_rate: rate(path.train_rate),
         // LTE, or unknown.
         hint_technology: if path.hint.is_some() { 6 } else { 0 },
         doubt_handshake: 0,

@@ -319,7 +319,8 @@ proptest! {
             (path.handshake_rtt, path.saved_cwnd, path.saved_rtt, path.saved_age) = (n[1], n[2], n[3], n[4]);
             (path.receive_window, path.bytes_waiting, path.hint_rate) = (n[5], n[6], n[7]);
             (path.requested_rate, path.interface_rate, path.approved_rate) = (n[8], n[9], n[10]);
-            (path.advised_rate, path.oracle_rate, path.doubt_handshake) = (n[11], n[0], (n[1] % 2) as u32);
+            (path.advised_rate, path.oracle_rate, path.train_rate) = (n[11], n[0], n[2]);
+            path.doubt_handshake = (n[1] % 2) as u32;
             // SAFETY: made above.
             let status = unsafe {
                 match call {

@@ -48,6 +48,8 @@ struct conformance_known {
   uint64_t interface_bits_per_s;
   uint64_t approved_bits_per_s;
   uint64_t oracle_bits_per_s;
+  // At which the client saw the server's part of the handshake arrive.
+  uint64_t train_bits_per_s;
   // A cap on what is launched.
   uint64_t advised_bits_per_s;
   // This connection's share of the windows of others to the same peer (RFC 9040), of their thresholds (0: none has left
@@ -256,10 +258,10 @@ static const char *conformance_known_of(const char *line, struct conformance_kno
   static const char *const names[] = {"handshake_rtt_ns", "saved_cwnd_bytes", "saved_rtt_ns", "saved_age_ns",
                                       "receive_window_bytes", "bytes_waiting", "hint_bits_per_s",
                                       "requested_bits_per_s", "interface_bits_per_s", "approved_bits_per_s",
-                                      "oracle_bits_per_s", "advised_bits_per_s", "shared_cwnd_bytes",
-                                      "shared_ssthresh_bytes", "shared_rtt_ns"};
-  uint64_t values[15] = {0};
-  const char *missing = conformance_members(line, names, values, 15);
+                                      "oracle_bits_per_s", "train_bits_per_s", "advised_bits_per_s",
+                                      "shared_cwnd_bytes", "shared_ssthresh_bytes", "shared_rtt_ns"};
+  uint64_t values[16] = {0};
+  const char *missing = conformance_members(line, names, values, 16);
   memcpy(known, values, sizeof *known);
   return missing;
 }

@@ -31,6 +31,8 @@ pub struct Known {
     pub approved: u64,
     /// A capacity oracle's answer in bits per second.
     pub oracle: u64,
+    /// The rate at which the client saw the handshake arrive, in bits per second.
+    pub train: u64,
     /// The rate that elements of the path advise, in bits per second.
     pub advised: u64,
     /// This connection's share of the windows of others to the same peer, in bytes.
@@ -43,7 +45,7 @@ pub struct Known {
 
 impl Known {
     /// The names of its fields in lines, and their values.
-    fn fields(&self) -> [(&'static str, u64); 15] {
+    fn fields(&self) -> [(&'static str, u64); 16] {
         [
             ("handshake_rtt_ns", self.handshake_rtt),
             ("saved_cwnd_bytes", self.saved_cwnd),
@@ -56,6 +58,7 @@ impl Known {
             ("interface_bits_per_s", self.interface),
             ("approved_bits_per_s", self.approved),
             ("oracle_bits_per_s", self.oracle),
+            ("train_bits_per_s", self.train),
             ("advised_bits_per_s", self.advised),
             ("shared_cwnd_bytes", self.shared_cwnd),
             ("shared_ssthresh_bytes", self.shared_ssthresh),
@@ -85,6 +88,7 @@ impl Known {
             approved_rate: rate(self.approved),
             advised_rate: rate(self.advised),
             oracle_rate: rate(self.oracle),
+            train_rate: rate(self.train),
             concurrent: span(self.shared_rtt)
                 .zip(some(self.shared_cwnd))
                 .map(|(rtt, cwnd)| Concurrent { rtt, window: Window { cwnd: Bytes::new(cwnd), ssthresh } }),

@@ -77,6 +77,7 @@ impl Host {
             interface_rate: Some(Rate::from_mbit(1000)),
             advised_rate: None,
             approved_rate: Some(Rate::from_mbit(20)),
+            train_rate: None,
             oracle_rate: Some(Rate::from_mbit(20)),
             concurrent: None,
         };

@@ -17,7 +17,7 @@
 //! | inner variables of algorithms | [`variable`] |
 //! | registration of algorithms, and refused parameters | [`registry`] |
 //! | algorithms from outside | [`custom`] |
-//! | RTT estimation, delivery rate, pacing | [`rtt`], [`delivery_rate`], [`pacer`] |
+//! | RTT estimation, delivery rate, dispersion of trains, pacing | [`rtt`], [`delivery_rate`], [`dispersion`], [`pacer`] |
 //! | specs as users write them, and bad input | [`spec`] |
 //! | units, time, seeded randomness | [`units`], [`time`], [`rng`] |
 //! | windows and launches, and launches that are held to later samples | [`window`], [`launch`], [`doubt`] |
@@ -43,6 +43,7 @@ pub mod avoidance;
 pub mod controller;
 pub mod custom;
 pub mod delivery_rate;
+pub mod dispersion;
 pub mod doubt;
 pub mod ensemble;
 pub mod event;

@@ -155,6 +155,9 @@ pub struct PathKnowledge {
     pub advised_rate: Option<Rate>,
     /// A capacity oracle's answer for the destination (in the manner of ALTO, RFC 7285).
     pub oracle_rate: Option<Rate>,
+    /// The rate at which the client saw the server's part of the handshake arrive ([`crate::dispersion`]), if it
+    /// reports that.
+    pub train_rate: Option<Rate>,
     /// What concurrent connections to the same peer leave to this one.
     pub concurrent: Option<Concurrent>,
 }

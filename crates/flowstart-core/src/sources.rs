@@ -44,6 +44,8 @@ pub mod name {
     pub const CONCURRENT: &str = "concurrent-connections";
     /// Elements of the path, which advise a rate.
     pub const SCONE: &str = "scone";
+    /// What the client saw of the dispersion of the handshake.
+    pub const HANDSHAKE_TRAIN: &str = "handshake-train";
 }
 
 /// A part of [`PathKnowledge`] that a source states.
@@ -65,11 +67,13 @@ pub enum Known {
     Concurrent,
     /// The rate that the path advises, which caps a launch and never makes one.
     Advised,
+    /// The dispersion of the handshake, as the client reports it.
+    Train,
 }
 
 impl Known {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Saved,
         Self::Hint,
         Self::Requested,
@@ -78,6 +82,7 @@ impl Known {
         Self::Oracle,
         Self::Concurrent,
         Self::Advised,
+        Self::Train,
     ];
 
     /// What it is, in words.
@@ -91,6 +96,7 @@ impl Known {
             Self::Oracle => "an oracle",
             Self::Concurrent => "concurrent connections",
             Self::Advised => "the path's advice",
+            Self::Train => "the handshake's train",
         }
     }
 
@@ -105,6 +111,7 @@ impl Known {
             Self::Oracle => path.oracle_rate.is_some(),
             Self::Concurrent => path.concurrent.is_some(),
             Self::Advised => path.advised_rate.is_some(),
+            Self::Train => path.train_rate.is_some(),
         }
     }
 
@@ -120,6 +127,7 @@ impl Known {
             Self::Oracle => path.oracle_rate = None,
             Self::Concurrent => path.concurrent = None,
             Self::Advised => path.advised_rate = None,
+            Self::Train => path.train_rate = None,
         }
         path
     }
@@ -144,6 +152,8 @@ pub enum Statement {
     Concurrent(Concurrent),
     /// The rate that the path advises.
     Advised(Rate),
+    /// The rate at which the client saw the handshake arrive.
+    Train(Rate),
 }
 
 impl Statement {
@@ -158,6 +168,7 @@ impl Statement {
             Self::Oracle(_) => Known::Oracle,
             Self::Concurrent(_) => Known::Concurrent,
             Self::Advised(_) => Known::Advised,
+            Self::Train(_) => Known::Train,
         }
     }
 
@@ -171,7 +182,8 @@ impl Statement {
             | Self::Interface(rate)
             | Self::Approved(rate)
             | Self::Oracle(rate)
-            | Self::Advised(rate) => Some(*rate),
+            | Self::Advised(rate)
+            | Self::Train(rate) => Some(*rate),
         }
     }
 
@@ -185,6 +197,7 @@ impl Statement {
             Self::Oracle(rate) => path.oracle_rate = Some(rate),
             Self::Concurrent(concurrent) => path.concurrent = Some(concurrent),
             Self::Advised(rate) => path.advised_rate = Some(rate),
+            Self::Train(rate) => path.train_rate = Some(rate),
         }
     }
 }
@@ -391,6 +404,7 @@ impl StartupConfig {
             Known::Approved => Statement::Approved(rate),
             Known::Oracle => Statement::Oracle(rate),
             Known::Advised => Statement::Advised(rate),
+            Known::Train => Statement::Train(rate),
             Known::Concurrent => {
                 let window = Window { cwnd: rate.amount_in(rtt), ssthresh: Bytes::MAX };
                 Statement::Concurrent(Concurrent { rtt, window })
@@ -423,7 +437,7 @@ mod tests {
         assert_eq!(senses("careful-resume"), [Known::Saved]);
         assert_eq!(senses("quick-start"), [Known::Approved]);
         assert_eq!(senses("ensemble-sharing"), [Known::Concurrent]);
-        let all = [Known::Saved, Known::Hint, Known::Requested, Known::Approved, Known::Oracle];
+        let all = [Known::Saved, Known::Hint, Known::Requested, Known::Approved, Known::Oracle, Known::Train];
         assert_eq!(senses("plumb"), all);
         let any = [Known::Saved, Known::Hint, Known::Requested, Known::Oracle];
         assert_eq!(senses("more-start"), any, "the interface only if it is named");

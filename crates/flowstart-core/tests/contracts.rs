@@ -67,6 +67,7 @@ fn some_path(random: &mut Random) -> PathKnowledge {
             &mut path.approved_rate,
             &mut path.advised_rate,
             &mut path.oracle_rate,
+            &mut path.train_rate,
         ] {
             *rate = Some(*random.pick(&rates)).filter(|_| random.below(3) > 0);
         }

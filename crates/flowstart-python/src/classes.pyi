@@ -218,6 +218,7 @@ class PathKnowledge:
     interface_rate: int | None
     approved_rate: int | None
     oracle_rate: int | None
+    train_rate: int | None
 
 @final
 class Sent:

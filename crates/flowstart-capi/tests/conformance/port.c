@@ -40,6 +40,7 @@ static flowstart_path known_of(const struct conformance_known *known) {
   path.interface_rate = known->interface_bits_per_s;
   path.approved_rate = known->approved_bits_per_s;
   path.oracle_rate = known->oracle_bits_per_s;
+  path.train_rate = known->train_bits_per_s;
   return path;
 }
 

@@ -504,6 +504,7 @@ fn generous(advised: Option<Rate>) -> PathKnowledge {
         interface_rate: Some(rate),
         approved_rate: Some(rate),
         oracle_rate: Some(rate),
+        train_rate: Some(rate),
         advised_rate: advised,
         concurrent: Some(crate::path::Concurrent {
             rtt: Duration::from_millis(100),

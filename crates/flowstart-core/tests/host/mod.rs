@@ -81,6 +81,7 @@ pub(crate) fn known() -> PathKnowledge {
         approved_rate: Some(Rate::from_mbit(12)),
         advised_rate: None,
         oracle_rate: Some(Rate::from_mbit(15)),
+        train_rate: Some(Rate::from_mbit(18)),
         concurrent: Some(Concurrent {
             rtt: Duration::from_millis(40),
             window: Window { cwnd: Bytes::new(100_000), ssthresh: Bytes::new(150_000) },

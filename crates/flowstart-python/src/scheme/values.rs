@@ -67,6 +67,8 @@ shown! {
         approved_rate: Option<u64>,
         /// An oracle's answer.
         oracle_rate: Option<u64>,
+        /// The rate at which the client saw the handshake arrive.
+        train_rate: Option<u64>,
     }
 }
 
@@ -87,6 +89,7 @@ impl PathKnowledge {
             interface_rate: known.interface_rate.map(rate),
             approved_rate: known.approved_rate.map(rate),
             oracle_rate: known.oracle_rate.map(rate),
+            train_rate: known.train_rate.map(rate),
         }
     }
 }

@@ -11,6 +11,8 @@ use crate::units::{Bytes, Rate};
 /// AGREE, 3/2: two rates agree if neither is larger than the other by more than this. The delivery rate is known within
 /// 1.25, twice of that is 1.56.
 const AGREE: (u64, u64) = (3, 2);
+/// How far above the train's rate a claim may be used that it bears out: 11/10.
+const ABOVE_TRAIN: (u64, u64) = (11, 10);
 /// The RTT of an earlier connection is this path's if neither is more than this many times the other.
 const SAME_RTT: u64 = 2;
 
@@ -21,6 +23,8 @@ enum Trust {
     Nothing,
     /// One source, or several that contradict each other: B1.
     Unverified,
+    /// The handshake's train, which no source contradicts upwards: BT.
+    Measured,
     /// Two that do not measure the path agree: B2.
     Agreed,
     /// What an earlier connection measured agrees with a source of today, or routers have approved: no limit.
@@ -49,6 +53,11 @@ pub(super) fn bears_out(capacity: Rate, claim: Rate) -> bool {
     u128::from(claim.bits_per_sec()) * u128::from(of) <= u128::from(capacity.bits_per_sec()) * u128::from(most)
 }
 
+/// `rate` times a fraction.
+fn times(rate: Rate, (multiplied, divided): (u64, u64)) -> Rate {
+    Rate::from_bits_per_sec(rate.bits_per_sec().saturating_mul(multiplied) / divided)
+}
+
 impl Budget {
     /// The initial window, at the host's rate.
     pub(super) const fn initial(window: Bytes) -> Self {
@@ -69,11 +78,13 @@ impl Budget {
         let saved = saved.and_then(|saved| saved.rate());
         let today = [path.hint.map(|hint| hint.bandwidth), path.oracle_rate, path.requested_rate];
         let claims = [saved, today[0], today[1], today[2]].map(|claim| claim.filter(|rate| *rate > Rate::ZERO));
-        let (trust, rate) = Self::believed(path.approved_rate, claims);
+        let train = path.train_rate.filter(|rate| *rate > Rate::ZERO);
+        let (trust, rate) = Self::believed(path.approved_rate, claims, train);
         let Some(rate) = rate else { return Self::initial(initial_window) };
         let most = match trust {
             Trust::Nothing => Bytes::ZERO,
             Trust::Unverified => segment * u64::from(config.unverified),
+            Trust::Measured => segment * u64::from(config.measured),
             Trust::Agreed => segment * u64::from(config.agreed),
             Trust::Proven => Bytes::MAX,
         };
@@ -84,14 +95,14 @@ impl Budget {
         let within_rtt = Rate::from_transfer(window, rtt);
         let rate = match trust {
             _ if window == initial_window => None,
-            Trust::Unverified => within_rtt,
+            Trust::Unverified | Trust::Measured => within_rtt,
             Trust::Nothing | Trust::Agreed | Trust::Proven => within_rtt.max(Some(rate)),
         };
         Self { window, rate, claims: claims.map(Option::unwrap_or_default) }
     }
 
     /// How far the claims bear each other out, and the rate to launch at.
-    fn believed(approved: Option<Rate>, claims: [Option<Rate>; 4]) -> (Trust, Option<Rate>) {
+    fn believed(approved: Option<Rate>, claims: [Option<Rate>; 4], train: Option<Rate>) -> (Trust, Option<Rate>) {
         if let Some(approved) = approved.filter(|rate| *rate > Rate::ZERO) {
             return (Trust::Proven, Some(approved));
         }
@@ -104,12 +115,25 @@ impl Budget {
         if let Some(rate) = first([(saved, hint), (saved, oracle), (saved, requested)]) {
             return (Trust::Proven, Some(rate));
         }
+        // A train is a rough measure: what it bears out it does not exceed by more than a tenth.
+        let seen = |claim: Option<Rate>| {
+            let (claim, train) = (claim?, train?);
+            agree(claim, train).then(|| claim.min(times(train, ABOVE_TRAIN)))
+        };
+        if let Some(rate) = seen(saved) {
+            return (Trust::Proven, Some(rate));
+        }
         if let Some(rate) = first([(hint, oracle), (hint, requested), (oracle, requested)]) {
             return (Trust::Agreed, Some(rate));
         }
-        match claims.into_iter().flatten().min() {
-            Some(rate) => (Trust::Unverified, Some(rate)),
-            None => (Trust::Nothing, None),
+        if let Some(rate) = [hint, oracle, requested].into_iter().find_map(seen) {
+            return (Trust::Agreed, Some(rate));
+        }
+        match (claims.into_iter().flatten().min(), train) {
+            (Some(claim), Some(train)) if claim > train => (Trust::Unverified, Some(train)),
+            (_, Some(train)) => (Trust::Measured, Some(train)),
+            (Some(claim), None) => (Trust::Unverified, Some(claim)),
+            (None, None) => (Trust::Nothing, None),
         }
     }
 

@@ -73,6 +73,8 @@ pub struct Config {
     /// B1: segments that may leave unseen for one unverified source, up to 100000. Design: 32, the largest with which
     /// false hints cost nothing where paths are small.
     pub unverified: u32,
+    /// BT: segments that may leave unseen for the train of the handshake alone, up to 100000. Design: 64.
+    pub measured: u32,
     /// B2: segments that may leave unseen for two sources that agree, and did not measure, up to 100000. Design: 430
     /// (512 KB).
     pub agreed: u32,
@@ -92,6 +94,7 @@ impl Default for Config {
         Self {
             iw: None,
             unverified: 32,
+            measured: 64,
             agreed: 430,
             growth: 16,
             alone: 85,
@@ -106,6 +109,7 @@ impl Config {
     pub fn validate(&self) -> Result<(), ConfigError> {
         validate_initial_window(self.iw)?;
         ConfigError::unless_in("unverified", self.unverified, 0..=100_000)?;
+        ConfigError::unless_in("measured", self.measured, 0..=100_000)?;
         ConfigError::unless_in("agreed", self.agreed, 0..=100_000)?;
         ConfigError::unless_in("growth", self.growth, 2..=1000)?;
         ConfigError::unless_in("alone", self.alone, 1..=100)?;

@@ -132,6 +132,23 @@ fn sources_that_agree_may_send_more() {
 }
 
 #[test]
+fn the_handshake_shows_what_a_source_is_worth() {
+    let seen = |train: u64, path: PathKnowledge| launch(&PathKnowledge { train_rate: Some(mbit(train)), ..path });
+    // 20 Mbit/s x 100 ms are 250 packets, of which BT allows 64, over the RTT; 2 Mbit/s are 25.
+    assert_eq!(seen(20, path()), (64, Some(Rate::from_bits_per_sec(5_120_000))));
+    assert_eq!(seen(2, path()), (25, Some(mbit(2))));
+    // A hint that it bears out: 40 Mbit/s are 500 packets, of which B2 allows 430. No more than 1.1 times the train.
+    assert_eq!(seen(40, hinted(40)), (430, Some(mbit(40))));
+    assert_eq!(seen(20, hinted(30)), (275, Some(mbit(22))));
+    // A hint above it counts as much as the train, and no more than without: B1. One below it is no reason to stop.
+    assert_eq!(seen(2, hinted(40)), (25, Some(mbit(2))));
+    assert_eq!(seen(20, hinted(31)).0, 32);
+    assert_eq!(seen(20, hinted(2)), (64, Some(Rate::from_bits_per_sec(5_120_000))));
+    // What was measured before and is seen now has no limit.
+    assert_eq!(seen(60, PathKnowledge { saved: saved(60), ..path() }).0, 750);
+}
+
+#[test]
 fn sources_that_contradict_each_other_count_as_one_with_the_smallest_rate() {
     let least = |path: &PathKnowledge| launch(path).0;
     assert_eq!(least(&PathKnowledge { oracle_rate: Some(mbit(2)), ..hinted(100) }), 25);
