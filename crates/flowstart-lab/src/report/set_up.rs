@@ -117,6 +117,7 @@ fn properties(link: &Link) -> Vec<(String, String)> {
         ("steps of hints per factor of ten", all.hint_steps.map(|steps| steps.to_string())),
         ("saved rate, RTT and age", all.saved),
         ("rate of the oracle", all.oracle),
+        ("reported train of the handshake", all.handshake_train),
     ];
     properties.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
 }

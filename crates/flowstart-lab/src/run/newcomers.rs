@@ -141,6 +141,7 @@ pub(super) fn newcomers_in(
             config.startup = plan.schemes[cell.scheme].on(cell.transport).clone();
             config.avoidance = plan.avoidance_of(cell).value;
             config.knowledge = knowledge(plan, plan.transport_of(cell), &transfer.link, transfer.start);
+            config.train = transfer.link.train_report();
             config.start = transfer.start;
             config.ensemble = Some(ensemble);
             if let Some(proxy) = transfer.link.proxy {

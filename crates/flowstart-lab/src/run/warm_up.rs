@@ -80,6 +80,7 @@ pub(super) fn prepare(plan: &Plan, setting: Setting, rep: u32, tracer: Option<Tr
                 config.avoidance = avoidance.clone();
                 config.start = origin + start;
                 config.knowledge = knowledge(plan, transport, link, config.start);
+                config.train = link.train_report();
                 world.add_flow(config);
             }
             wait_for_epochs(&mut world, plan.phase(rep), tracer);
@@ -108,6 +109,7 @@ pub(super) fn prepare(plan: &Plan, setting: Setting, rep: u32, tracer: Option<Tr
                         None => link.rtt.scale(rng.uniform()),
                     };
                 config.knowledge = knowledge(plan, transport, link, config.start);
+                config.train = link.train_report();
                 world.add_flow(config);
             }
         }

@@ -27,7 +27,7 @@ use crate::study::entries::{default_of, distinct, each};
 use crate::study::own::Own;
 use crate::study::per_transport::PerTransport;
 use crate::study::plan::{AXES, Axis, Plan};
-use crate::study::rules::{connections, cross_traffic, oracle, pages, proxies, sharing, sockets, web_sessions};
+use crate::study::rules::{connections, cross_traffic, oracle, pages, proxies, sharing, sockets, trains, web_sessions};
 use crate::study::world::World;
 
 /// Most repetitions of a cell.
@@ -353,6 +353,7 @@ impl Scenario {
         proxies::check(&plan)?;
         sharing::check(&plan)?;
         sockets::check(&plan)?;
+        trains::check(&plan)?;
         for arrival in &plan.arrivals {
             let nearest = arrival.value.rtts.iter().min();
             if let Some((rtt, link)) = nearest.and_then(|rtt| Some((rtt, plan.links.iter().find(|l| l.rtt > *rtt)?))) {

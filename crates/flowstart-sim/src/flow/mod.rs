@@ -16,6 +16,7 @@ use flowstart_core::time::{Duration, Timestamp};
 
 use crate::network::Route;
 use crate::traffic::Pattern;
+use crate::transport::handshake::TrainReport;
 use crate::transport::profile::Profile;
 
 pub mod ends;
@@ -39,6 +40,8 @@ pub struct FlowConfig {
     pub route: Route,
     /// Sensing's knowledge before the handshake.
     pub knowledge: PathKnowledge,
+    /// What its client reports of the rate at which the server's part of the handshake arrived.
+    pub train: TrainReport,
     /// Its start.
     pub start: Timestamp,
     /// Time from the request to the data: the server's think time.
@@ -57,6 +60,7 @@ impl FlowConfig {
             pattern,
             route,
             knowledge: PathKnowledge::default(),
+            train: TrainReport::default(),
             start: Timestamp::ZERO,
             think_time: Duration::ZERO,
             ensemble: None,

@@ -5,6 +5,9 @@
 //! sends at most three times what it received before the client's address is validated (RFC 9000, section 8.1). A
 //! client that has received part of the answer acknowledges it (flight 3), which validates its address.
 //!
+//! A client of QUIC also sees how far apart the parts of the answer arrive, and reports their rate with its request
+//! ([`TrainReport`]). No RFC has such a report. It is a field of the request, whose size has room for it.
+//!
 //! Differences from RFC 6298: a packet says which repetition it answers, so a repeated handshake gives an RTT too,
 //! where Karn's rule (section 3) allows none without timestamps. The data's timeout follows from this RTT; after a
 //! timeout of the SYN it has to be 3 s when data begins (section 5.7). The request is repeated by the handshake's
@@ -13,9 +16,11 @@
 use std::sync::Arc;
 
 use flowstart_core::aqm::EcnCodepoint;
+use flowstart_core::dispersion::Dispersion;
 use flowstart_core::quick_start::wire::LENGTH;
 use flowstart_core::scone::wire::RateSignal;
 use flowstart_core::time::{Duration, Timestamp};
+use flowstart_core::units::{Bytes, Rate};
 
 use crate::network::Network;
 use crate::packet::{Body, Direction, FlowId, NO_OPTION, QuickStartOption};
@@ -46,6 +51,18 @@ const ATTEMPTS: usize = 16;
 const PARTIAL_SIZE: u32 = 100;
 /// RFC 9000, section 8.1.
 const AMPLIFICATION_LIMIT: u64 = 3;
+
+/// What a client reports of the rate at which the server's part of the handshake arrived.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TrainReport {
+    /// What it has measured.
+    #[default]
+    Measured,
+    /// Nothing.
+    Nothing,
+    /// This, whatever it has measured.
+    Stated(Rate),
+}
 
 /// The effect of a handshake packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,6 +104,10 @@ pub struct Handshake {
     pub quick_start: Option<Box<QuickStart>>,
     /// The SCONE advice that the opener has read and reports with its request.
     pub advised: RateSignal,
+    /// What the opener has seen of the answer's parts.
+    train: Dispersion,
+    /// The time from the opening to the first of them.
+    first_answer: Duration,
 }
 
 impl Handshake {
@@ -108,6 +129,21 @@ impl Handshake {
             pending: None,
             quick_start: None,
             advised: RateSignal::UNKNOWN,
+            train: Dispersion::default(),
+            first_answer: Duration::ZERO,
+        }
+    }
+
+    /// The rate of the answer's parts, as the client reports it with its request; `None`: it reports nothing, or the
+    /// data left before the request could come.
+    pub fn train_rate(&self, report: TrainReport) -> Option<Rate> {
+        if self.profile.opening != Opening::Request || self.profile.protocol != Protocol::Quic {
+            return None;
+        }
+        match report {
+            TrainReport::Measured => self.train.rate(),
+            TrainReport::Nothing => None,
+            TrainReport::Stated(rate) => Some(rate),
         }
     }
 
@@ -198,6 +234,13 @@ impl Handshake {
     }
 
     fn on_answer(&mut self, network: &mut Network, part: u8) -> Progress {
+        if self.answered == 0 {
+            self.first_answer = network.now().since(self.opened_at);
+        }
+        if self.answered & (1 << part) == 0 {
+            let size = Bytes::new(u64::from(self.profile.answer_size));
+            self.train.on_arrival(network.now(), size, self.first_answer / 2);
+        }
         self.answered |= 1 << part;
         if !self.is_answered() {
             self.send(network, self.opener_direction(), PARTIAL, 0, PARTIAL_SIZE);

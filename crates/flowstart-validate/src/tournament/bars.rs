@@ -8,6 +8,7 @@ use flowstart_statistics::{LEVEL, clopper_pearson};
 use serde::Serialize;
 
 use super::journal::Collected;
+use super::knowledge::Kind;
 use super::runs::{CellResult, Runs};
 use super::sets::{Drawn, Others, Traits, Transport};
 
@@ -203,8 +204,16 @@ impl Declared {
     }
 }
 
-/// Nobody reports a train of the handshake yet.
-const HAS_TRAIN: bool = false;
+/// Whether clients report the handshake's train. The real stack's part of the handshake is one packet in the lab, which
+/// is no train.
+fn has_train(traits: &Traits) -> bool {
+    traits.transport == Transport::ModelQuic
+}
+
+/// Whether a client hints what is true, and the train is there to bear it out.
+fn has_hint_and_train(traits: &Traits) -> bool {
+    traits.knowledge == Kind::Hint && has_train(traits)
+}
 
 fn plain_alone(traits: &Traits) -> bool {
     traits.is_alone() && traits.is_plain()
@@ -246,7 +255,7 @@ const CONDITIONS: &[Declared] = &[
     declared(
         1,
         "hint and train, alone: median time over the best",
-        |of| plain_alone(of) && HAS_TRAIN,
+        |of| plain_alone(of) && has_hint_and_train(of),
         over_best,
         Joined::Median,
         Bound::Most(1.05),
@@ -254,7 +263,7 @@ const CONDITIONS: &[Declared] = &[
     declared(
         1,
         "hint and train, alone: most RTTs above the best",
-        |of| plain_alone(of) && HAS_TRAIN,
+        |of| plain_alone(of) && has_hint_and_train(of),
         rtts_above_best,
         Joined::Worst,
         Bound::Most(1.1),
@@ -262,7 +271,7 @@ const CONDITIONS: &[Declared] = &[
     declared(
         1,
         "one true source, alone: most RTTs above the best",
-        |of| plain_alone(of) && of.knowledge.is_single_and_true(),
+        |of| plain_alone(of) && of.knowledge.is_single_and_true() && !has_hint_and_train(of),
         rtts_above_best,
         Joined::Worst,
         Bound::Most(2.1),
@@ -302,7 +311,7 @@ const CONDITIONS: &[Declared] = &[
     declared(
         3,
         "train alone, QUIC: median speed-up over slow start",
-        |of| plain_alone(of) && knows_nothing(of) && of.transport != Transport::ModelTcp && HAS_TRAIN,
+        |of| plain_alone(of) && knows_nothing(of) && has_train(of),
         speedup,
         Joined::Median,
         Bound::Least(1.35),

@@ -2,8 +2,8 @@
 
 use super::draw::{between, choice, rounded};
 
-/// Kinds of knowledge, and how often each is drawn. A train of packets in the handshake, which a server could time, is
-/// not among them: no host reports one yet.
+/// Kinds of knowledge, and how often each is drawn. What clients report of the handshake's train is not among them: by
+/// itself every client of the model's QUIC reports it, and no other.
 const KINDS: &[(Kind, f64)] = &[
     (Kind::Nothing, 22.0),
     (Kind::Hint, 9.0),

@@ -1,5 +1,5 @@
-//! What is known of a path besides the client's hint: `saved=40mbit/50ms/60s`, `oracle=40mbit`. `none` is a source that
-//! knows nothing.
+//! What is known of a path besides the client's hint: `saved=40mbit/50ms/60s`, `oracle=40mbit`, `handshake_train=off`.
+//! `none` is a source that knows nothing.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -25,10 +25,22 @@ pub(super) const KEYS: &[Key<Link>] = &[
     Key::new("oracle", "a rate, or none", "what a capacity oracle answers", "the bottleneck's rate")
         .such_as("oracle=40mbit")
         .only_simulated(|link| link.oracle != Told::Truth),
+    Key::new(
+        "handshake_train",
+        "on, off, or a rate",
+        "what clients of QUIC report of the dispersion of the handshake: what they see, nothing, or this",
+        "on",
+    )
+    .such_as("handshake_train=off")
+    .only_simulated(|link| link.train != Told::Truth),
 ];
 
 /// The word for a source that knows nothing.
 pub(super) const NOTHING: &str = "none";
+
+/// The words for what a client sees of the handshake, and for a client that does not report it.
+const SEEN: &str = "on";
+const UNREPORTED: &str = "off";
 
 /// Longest RTT that is saved.
 const LONGEST_RTT: Duration = Duration::from_millis(100_000);
@@ -131,11 +143,29 @@ pub fn stated_rate(text: &str) -> Result<Rate, String> {
     within("RATE", text, &RATES)
 }
 
-/// Reads both keys.
-pub(super) fn read(spec: &mut Spec<'_>) -> Result<(Told<Saved>, Told<Rate>), InputError> {
+/// What clients report of the handshake's train, as users write it.
+fn train(text: &str) -> Result<Told<Rate>, String> {
+    if text.eq_ignore_ascii_case(SEEN) {
+        return Ok(Told::Truth);
+    }
+    let other = if text.eq_ignore_ascii_case(UNREPORTED) { NOTHING } else { text };
+    Told::read(other, stated_rate).map_err(|problem| format!("{problem}, and neither {SEEN} nor {UNREPORTED}"))
+}
+
+/// What the keys say.
+pub(super) struct Known {
+    pub(super) saved: Told<Saved>,
+    pub(super) oracle: Told<Rate>,
+    pub(super) train: Told<Rate>,
+}
+
+/// Reads the keys.
+pub(super) fn read(spec: &mut Spec<'_>) -> Result<Known, InputError> {
     let saved = spec.read_with("saved", |text| Told::read(text, str::parse))?;
     let oracle = spec.read_with("oracle", |text| Told::read(text, stated_rate))?;
-    Ok((saved.unwrap_or_default(), oracle.unwrap_or_default()))
+    let train = spec.read_with("handshake_train", train)?;
+    let (saved, oracle) = (saved.unwrap_or_default(), oracle.unwrap_or_default());
+    Ok(Known { saved, oracle, train: train.unwrap_or_default() })
 }
 
 #[cfg(test)]
@@ -161,6 +191,10 @@ mod tests {
         assert_eq!(stated.oracle.of(Rate::from_mbit(20)), Some(Rate::from_mbit(5)));
         let none = link("saved=none,oracle=NONE").unwrap();
         assert_eq!((none.saved, none.oracle.of(Rate::from_mbit(20))), (Told::Nothing, None));
+        let trains = [("on", Told::Truth), ("off", Told::Nothing), ("none", Told::Nothing)];
+        for (word, told) in trains.into_iter().chain([("5mbit", Told::This(Rate::from_mbit(5)))]) {
+            assert_eq!(link(&format!("handshake_train={word}")).unwrap().train, told);
+        }
         let truth = link("buffer=1bdp").unwrap();
         assert_eq!((truth.saved, truth.oracle.of(Rate::from_mbit(20))), (Told::Truth, Some(Rate::from_mbit(20))));
     }
@@ -176,6 +210,7 @@ mod tests {
             ("saved=true", "expected RATE/RTT/AGE"),
             ("oracle=1e30gbit", "oracle"),
             ("oracle=0bit", "RATE: 0gbit is out of range"),
+            ("handshake_train=maybe", "neither on nor off"),
         ] {
             let told = link(keys).unwrap_err().to_string();
             assert!(told.contains(expected), "{keys}: {told}");

@@ -17,6 +17,7 @@ use flowstart_sim::link::capacity_trace::CapacityTrace;
 use flowstart_sim::link::transmitter::Capacity;
 use flowstart_sim::link::varying_rate::VaryingRate;
 use flowstart_sim::link::wire::{DelaySteps, Jitter, LossModel, Reordering};
+use flowstart_sim::transport::handshake::TrainReport;
 use serde::Serialize;
 
 use super::routers::Routers;
@@ -143,6 +144,8 @@ pub struct Link {
     pub saved: Told<Saved>,
     /// What a capacity oracle answers.
     pub oracle: Told<Rate>,
+    /// What clients of QUIC report of the dispersion of the handshake.
+    pub train: Told<Rate>,
     /// Whether repetitions begin at different places of the recording; otherwise all begin at its beginning.
     pub trace_start_varies: bool,
     /// Quick-Start routers.
@@ -198,6 +201,8 @@ pub struct ResolvedLink {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) oracle: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) handshake_train: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) trace_start: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) quick_start: Option<String>,
@@ -210,6 +215,15 @@ pub struct ResolvedLink {
 }
 
 impl Link {
+    /// What its clients report of the handshake's train.
+    pub fn train_report(&self) -> TrainReport {
+        match self.train {
+            Told::Truth => TrainReport::Measured,
+            Told::Nothing => TrainReport::Nothing,
+            Told::This(rate) => TrainReport::Stated(rate),
+        }
+    }
+
     /// Round-trip propagation delay from host to host.
     pub fn host_rtt(&self) -> Duration {
         self.rtt + self.access_delay * 4
@@ -368,6 +382,7 @@ impl Link {
             hint_steps: self.hint_grid.map(|grid| grid.steps_per_decade),
             saved: self.saved.written(Saved::to_string),
             oracle: self.oracle.written(Rate::to_string),
+            handshake_train: self.train.written(Rate::to_string),
             trace_start: self.trace_start_varies.then_some("varied"),
             quick_start: self.routers.map(|routers| routers.to_string()),
             xcp: self.xcp.then_some("on"),

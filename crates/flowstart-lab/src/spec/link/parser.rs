@@ -120,7 +120,7 @@ fn read(spec: &mut Spec<'_>, noise: bool, directory: &Path) -> Result<Link, Inpu
     let technology = spec.read("technology")?.unwrap_or_default();
     let hint = Hinted::read(spec, trace.as_ref().map(|recording| &*recording.trace))?;
     let hint_grid = hint::grid(spec)?;
-    let (saved, oracle) = known::read(spec)?;
+    let known::Known { saved, oracle, train } = known::read(spec)?;
     let trace_start_varies = spec.one_of("trace_start", &[("zero", false), ("varied", true)])?;
     let trace_start_varies = trace_start_varies.unwrap_or(noise && trace.is_some());
     if trace_start_varies && trace.is_none() {
@@ -179,6 +179,7 @@ fn read(spec: &mut Spec<'_>, noise: bool, directory: &Path) -> Result<Link, Inpu
         hint_grid,
         saved,
         oracle,
+        train,
         trace_start_varies,
         routers,
         advising,

@@ -7,4 +7,5 @@ pub(in crate::study) mod pages;
 pub(in crate::study) mod proxies;
 pub(in crate::study) mod sharing;
 pub(in crate::study) mod sockets;
+pub(in crate::study) mod trains;
 pub(in crate::study) mod web_sessions;

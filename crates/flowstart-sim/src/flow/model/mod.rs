@@ -19,7 +19,7 @@ use crate::network::Network;
 use crate::packet::{Body, FlowId, NO_OPTION, Packet};
 use crate::path::signals::PathSignal;
 use crate::traffic::Source;
-use crate::transport::handshake::{Handshake, Progress};
+use crate::transport::handshake::{Handshake, Progress, TrainReport};
 use crate::transport::profile::Profile;
 use crate::transport::quick_start::{QuickStart, answer_to};
 use crate::transport::receiver::{Arrival, Receiver};
@@ -47,6 +47,8 @@ pub(crate) struct ModelEnds {
     receiver: Receiver,
     source: Source,
     knowledge: PathKnowledge,
+    /// What its client reports of the handshake's train.
+    train: TrainReport,
     start: Timestamp,
     started: bool,
     answer: Answer,
@@ -83,7 +85,7 @@ impl ModelEnds {
         controller: Controller,
         seed: u64,
     ) -> Self {
-        let FlowConfig { mut profile, startup, pattern, knowledge, start, think_time, ensemble, .. } = config;
+        let FlowConfig { mut profile, startup, pattern, knowledge, train, start, think_time, ensemble, .. } = config;
         let stream = id.number();
         let viewer = Viewer::of(&pattern);
         let mut source = Source::new(pattern, seed, stream);
@@ -116,6 +118,7 @@ impl ModelEnds {
             profile,
             source,
             knowledge,
+            train,
             start,
             started: false,
             answer: Answer::After(think_time),
@@ -208,6 +211,7 @@ impl ModelEnds {
 
     fn launch(&mut self, network: &mut Network, rtt: Option<Duration>, unvalidated: Option<u64>) {
         self.knowledge.handshake_rtt = rtt;
+        self.knowledge.train_rate = self.handshake.train_rate(self.train);
         if let Some(quick_start) = &mut self.handshake.quick_start {
             self.knowledge.approved_rate = quick_start.approved();
             let record = network.record(self.id.index);

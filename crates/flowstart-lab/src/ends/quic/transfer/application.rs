@@ -2,12 +2,13 @@
 //! answers.
 
 use bytes::Bytes as Buffer;
+use flowstart_core::sources::{Statement, name};
 use flowstart_core::time::Timestamp;
 use flowstart_core::units::Bytes;
 use flowstart_sim::network::Network;
 use noq_proto::{Dir, StreamEvent};
 
-use super::Transfer;
+use super::{Transfer, train};
 use crate::ends::quic::end::{CLIENT, SERVER};
 
 /// Bytes of a request: a GET with its headers, which fits into the model's completion of the handshake.
@@ -64,6 +65,7 @@ impl Transfer {
         let mut request = [0; REQUEST];
         request[..8].copy_from_slice(&self.size.to_be_bytes());
         request[8] = self.scone.message(now);
+        request[9..13].copy_from_slice(&self.train.message().to_be_bytes());
         let mut stream = connection.send_stream(stream);
         let written = stream.write(&request);
         if written != Ok(REQUEST) || stream.finish().is_err() {
@@ -90,10 +92,21 @@ impl Transfer {
         }
         // The next poll for packets decides whether the peer has to learn of that.
         let _ = chunks.finalize();
-        if let (true, Some(&[a, b, c, d, e, f, g, h, advice])) = (complete, self.request.first_chunk()) {
+        if let (true, Some(&[a, b, c, d, e, f, g, h, advice, i, j, k, l])) = (complete, self.request.first_chunk()) {
             self.unwritten = u64::from_be_bytes([a, b, c, d, e, f, g, h]);
             if let Some(rate) = self.hear(network, advice) {
                 self.flow.advise(Some(rate));
+            }
+            if let Some(rate) = train::read(u32::from_be_bytes([i, j, k, l])) {
+                self.flow.hear(|sources| {
+                    sources.state(
+                        name::HANDSHAKE_TRAIN,
+                        Statement::Train(rate),
+                        None,
+                        Some(Statement::Train(rate)),
+                        "",
+                    );
+                });
             }
             self.flow.expect(Bytes::new(self.unwritten), Bytes::new(self.packet()));
             self.write_response();

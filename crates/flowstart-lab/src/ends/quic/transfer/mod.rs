@@ -32,6 +32,7 @@ mod application;
 mod quick_start;
 mod records;
 mod scone;
+mod train;
 
 /// Headers below QUIC on the wire: IPv4 20, UDP 8, Ethernet 14.
 const BELOW: u32 = 42;
@@ -100,6 +101,7 @@ pub(super) struct Transfer {
     steady: Option<u64>,
     /// SCONE, which noq does not support.
     scone: scone::Scone,
+    train: train::Train,
     /// Most datagrams in one request to noq.
     pub(super) at_once: u64,
     /// Quick-Start at both ends, if the scheme uses it.
@@ -163,7 +165,7 @@ impl Transfer {
         setup: &Setup<'_>,
         under_way: UnderWay,
     ) -> Result<Self, SetupError> {
-        let FlowConfig { profile, startup, avoidance, mut knowledge, start, .. } = config;
+        let FlowConfig { profile, startup, avoidance, mut knowledge, train, start, .. } = config;
         knowledge.receive_window = profile.announced_receive_window();
         let quick_start = quick_start::both_ends(&profile, &startup, &knowledge, size, setup.seed);
         let factory = ControllerFactory::with_config(profile.controller(startup, avoidance))?;
@@ -199,6 +201,7 @@ impl Transfer {
             timed_out: [Timestamp::NEVER; 2],
             steady: None,
             scone: scone::Scone::new(profile.scone),
+            train: train::Train::new(train, start),
             // Between full packets there may be probes.
             at_once: if setup.options.mtu_discovery { 1 } else { AT_ONCE },
             profile,
@@ -271,6 +274,9 @@ impl Transfer {
                 let (quick_start, payload) = (NO_OPTION, bytes.to_vec());
                 CapturedDatagram { time, flow, direction, ecn, quick_start, addresses, payload }
             });
+        }
+        if side == CLIENT && self.streams[CLIENT].is_none() {
+            self.train.on_arrival(network.now(), Bytes::new(bytes.len() as u64));
         }
         let now = instant(network.now());
         let ecn = match ecn {
