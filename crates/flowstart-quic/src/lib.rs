@@ -11,6 +11,7 @@
 //! | factories of controllers | [`factory`] |
 //! | timers for noq that are fine enough for launches | `runtime` |
 //! | a socket for noq that sends and reads SCONE packets | `scone` |
+//! | a socket for noq that times the server's part of the handshake | `handshake_train` |
 //! | sockets for noq that ask routers for a rate and read the request (Quick-Start) | `quick_start` |
 //! | the adapter for quinn, and the limits of that host | `quinn` |
 //! | the adapter for s2n-quic, and the limits of that host | `s2n_quic` |
@@ -56,6 +57,8 @@ mod connection_ids;
 pub mod factory;
 #[cfg(any(feature = "noq", feature = "quinn", feature = "s2n-quic"))]
 pub mod flow;
+#[cfg(feature = "runtime")]
+pub mod handshake_train;
 pub mod hint;
 #[cfg(feature = "runtime")]
 mod invariants;

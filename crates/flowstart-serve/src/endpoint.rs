@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use flowstart_core::units::Bytes;
 use flowstart_quic::runtime::PreciseRuntime;
-use flowstart_quic::{quick_start, scone};
+use flowstart_quic::{handshake_train, quick_start, scone};
 use noq::{AsyncUdpSocket, EndpointConfig, Runtime, TransportConfig, VarInt};
 use noq_proto::RandomConnectionIdGenerator;
 
@@ -97,6 +97,8 @@ pub(crate) struct Readings {
     pub(crate) scone: Option<Arc<scone::Servers>>,
     /// Requests to routers (Quick-Start).
     pub(crate) quick_start: Option<Arc<quick_start::Requests>>,
+    /// The times of handshakes.
+    pub(crate) train: Option<Arc<handshake_train::Trains>>,
 }
 
 /// A client's endpoint that reads this.
@@ -104,6 +106,9 @@ pub(crate) fn bind_for_servers(address: SocketAddr, read: &Readings) -> std::io:
     let plain = socket(address)?;
     let same = plain.try_clone()?;
     let (mut endpoint, mut socket) = (EndpointConfig::default(), PreciseRuntime.wrap_udp_socket(plain)?);
+    if let Some(trains) = read.train.clone() {
+        socket = Box::new(handshake_train::Socket::new(socket, &same, trains));
+    }
     if let Some(requests) = read.quick_start.clone() {
         requests.configure(&mut endpoint);
         socket = Box::new(quick_start::ClientSocket::new(socket, same, requests)?);

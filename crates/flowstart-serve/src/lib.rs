@@ -13,6 +13,7 @@
 //! | HTTP/3 on noq, the QUIC stack | `http3` |
 //! | short texts over HTTP/1.1, as for metrics | [`http1`] |
 //! | how clients report the advice of their path (SCONE) | `scone` |
+//! | how clients report the rate at which the handshake arrived | `handshake_train` |
 //! | how clients respond to requests to routers (Quick-Start) | `quick_start` |
 //! | a server's counters | `metrics` |
 //! | what a connection shows of its path | [`PathShown`] |
@@ -29,6 +30,7 @@ struct Readme;
 pub mod analyze;
 pub mod client;
 mod endpoint;
+mod handshake_train;
 mod hexadecimal;
 pub mod http1;
 mod http3;

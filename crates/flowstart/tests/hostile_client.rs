@@ -795,7 +795,7 @@ fn a_client_whose_handshake_looks_long_gets_no_more_than_the_cap() {
             "flowstart:launch" => launch = Some((time, data["cwnd_bytes"].as_u64().unwrap())),
             "quic:packet_sent" if launch.is_some() => sent += data["header"]["length"].as_u64().unwrap_or(1200),
             "quic:recovery_metrics_updated" => {
-                // The window of an event is the one before its acknowledgement, all of which the controller hears of when
+                // The window of an event is the one before its acknowledgement, of which the controller hears all when
                 // the next event begins.
                 let before = smallest;
                 smallest = data["min_rtt"].as_f64().map_or(smallest, |rtt| rtt.min(smallest));

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use flowstart_quic::{quick_start, scone};
+use flowstart_core::units::Rate;
+use flowstart_quic::{handshake_train, quick_start, scone};
 use h3::error::Code;
 use noq::VarInt;
 use tokio::sync::OnceCell;
@@ -35,6 +36,8 @@ pub(super) struct Reads {
     pub(super) scone: bool,
     /// Requests to routers (Quick-Start).
     pub(super) quick_start: bool,
+    /// The times of handshakes.
+    pub(super) train: bool,
 }
 
 /// A socket.
@@ -57,6 +60,8 @@ pub(super) struct Connected {
     pub(super) early: Option<Early>,
     /// What its socket reads of the path.
     pub(super) read: Readings,
+    /// The rate at which the server's part of the handshake arrived, if that was measured.
+    pub(super) train: Option<Rate>,
 }
 
 impl Local {
@@ -80,6 +85,7 @@ impl Local {
             let read = Readings {
                 scone: self.reads.scone.then(|| Arc::new(scone::Servers::new(key))),
                 quick_start: self.reads.quick_start.then(|| Arc::new(quick_start::Requests::new(key))),
+                train: self.reads.train.then(Arc::<handshake_train::Trains>::default),
             };
             bind_for_servers((any, 0).into(), &read).map(|endpoint| Bound { endpoint, read })
         };
@@ -123,19 +129,28 @@ impl Local {
         if let Some(requests) = &read.quick_start {
             requests.meet(server);
         }
-        let connected = |connection, early| Connected { connection, address: server, early, read: read.clone() };
+        if let Some(trains) = &read.train {
+            trains.meet(server);
+        }
+        let timed = || read.train.as_ref().and_then(|trains| trains.stop(server));
+        let connected =
+            |connection, early, train| Connected { connection, address: server, early, read: read.clone(), train };
         let connecting = endpoint.connect_with(config.clone(), server, &url.host);
         let mut connecting = connecting.map_err(|error| error.to_string())?;
         if early {
             match connecting.into_0rtt() {
                 Ok((connection, accepted)) => {
                     let outcome = tokio::spawn(async move { (accepted.await, Instant::now()) });
-                    return Ok(connected(connection, Some(outcome)));
+                    // The request leaves before there is anything to report.
+                    timed();
+                    return Ok(connected(connection, Some(outcome), None));
                 }
                 Err(full) => connecting = full,
             }
         }
-        connecting.await.map(|connection| connected(connection, None)).map_err(|error| error.to_string())
+        let outcome = connecting.await;
+        let train = timed();
+        outcome.map(|connection| connected(connection, None, train)).map_err(|error| error.to_string())
     }
 
     /// Lets closing packets leave, without waiting for their arrival.

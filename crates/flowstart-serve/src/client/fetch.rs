@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use bytes::{Buf, Bytes as Chunk};
+use flowstart_core::quantize::Grid;
 use flowstart_core::units::{Bytes, Rate};
 use http::{Request, StatusCode, header};
 use noq::PathId;
@@ -13,7 +14,7 @@ use super::connect::{Connected, close};
 use super::kept_state::KeptState;
 use super::{ClientError, Progress, Url, has_object};
 use crate::path_state::PATH_STATE;
-use crate::{hexadecimal, http3, quick_start, scone};
+use crate::{handshake_train, hexadecimal, http3, quick_start, scone};
 
 /// The longest wait for a server's state for the next connection.
 const CONFIRMATION: Duration = Duration::from_secs(1);
@@ -172,6 +173,10 @@ impl Fetch<'_> {
         let signal = read.scone.as_ref().map(|servers| servers.signal(connected.address));
         if let Some(report) = signal.and_then(scone::report) {
             request = request.header(scone::ADVICE, report);
+        }
+        let train = connected.train.and_then(|seen| handshake_train::report(seen, &Grid::default()));
+        if let Some(report) = train {
+            request = request.header(handshake_train::TRAIN, report);
         }
         let response = read.quick_start.as_ref().and_then(|requests| requests.stop());
         if let Some(response) = response.and_then(quick_start::field) {

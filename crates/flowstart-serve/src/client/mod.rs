@@ -36,7 +36,7 @@ use self::configuration::{Configuration, Crypto};
 use self::connect::{Connected, Local, Reads};
 use self::fetch::{Answer, Fetch};
 use self::kept_state::KeptState;
-use crate::endpoint::{RECEIVE_WINDOW, Readings, transport};
+use crate::endpoint::{RECEIVE_WINDOW, transport};
 use crate::printable;
 use crate::scheme::Scheme;
 use crate::tokens::Tokens;
@@ -167,6 +167,8 @@ pub struct Config {
     /// Whether it reads what servers ask of routers (Quick-Start), and responds with its requests. That takes Linux,
     /// and each connection has a socket of its own.
     pub quick_start: bool,
+    /// Whether it times the server's part of the handshake, and reports the rate with its first request.
+    pub handshake_train: bool,
     /// Connections that [`Client::get_many`] opens.
     pub connections: u32,
     /// How many of them may be in their handshake at a time.
@@ -188,6 +190,7 @@ impl Config {
             urgency: None,
             scone: false,
             quick_start: false,
+            handshake_train: false,
             connections: 1,
             handshakes: 64,
             hold: None,
@@ -251,6 +254,8 @@ pub struct Timings {
     pub scone: Option<SconeSeen>,
     /// What was read of the request to the routers; `None` without Quick-Start.
     pub quick_start: Option<QuickStartSeen>,
+    /// The rate at which the server's part of the handshake arrived; `None`: it was not timed, or there was no rate.
+    pub handshake_train: Option<Rate>,
 }
 
 impl Timings {
@@ -315,7 +320,8 @@ impl Client {
     /// [`ClientError`] when the TLS does not work with QUIC, or when the path state cannot be read or sent.
     pub fn new(config: Config) -> Result<Self, ClientError> {
         let Config { mut tls, receive_window, hint, path_state, tokens, .. } = config;
-        let Config { resume, urgency, scone, quick_start, connections, handshakes, hold, .. } = config;
+        let Config { resume, urgency, scone, quick_start, handshake_train, .. } = config;
+        let Config { connections, handshakes, hold, .. } = config;
         tls.enable_early_data = resume;
         let failed = |error: &dyn std::fmt::Display| ClientError::Tls(error.to_string());
         let path_state = path_state.map(KeptState::read).transpose()?;
@@ -341,7 +347,7 @@ impl Client {
         let configuration = Configuration::new(crypto, transport, tokens.clone());
         // A state that cannot be sent is an error before anything is sent.
         configuration.of_next(path_state.as_ref())?;
-        let local = Local::new(connections, Reads { scone, quick_start });
+        let local = Local::new(connections, Reads { scone, quick_start, train: handshake_train });
         Ok(Self { local, configuration, path_state, tokens, again, urgency, connections, together })
     }
 
@@ -441,29 +447,32 @@ impl Client {
             self.together.open.fetch_add(stands.into(), Ordering::Relaxed);
             start = Instant::now().checked_sub(handshake).unwrap_or(start);
         }
-        let connected = connected?;
+        let mut connected = connected?;
         let (again, path_state) = (self.again, self.path_state.as_ref());
         let mut fetch = Fetch { url, start, again, urgency: self.urgency, path_state, out, watch };
         let fetched = fetch.over(&connected).await;
-        let Connected { address, early, read, .. } = connected;
-        let Some(outcome) = early else { return Ok(fetched?.timings(address, handshake, None, &read)) };
+        let early = connected.early.take();
+        let Some(outcome) = early else { return Ok(fetched?.timings(&connected, handshake, None)) };
         let (accepted, completed) = outcome.await.map_err(|error| url.failed(&error))?;
         if accepted || fetched.is_ok() {
             let handshake = completed.saturating_duration_since(start);
-            return Ok(fetched?.timings(address, handshake, Some(true), &read));
+            return Ok(fetched?.timings(&connected, handshake, Some(true)));
         }
         // Data that the server did not take is lost with its streams. A new connection is the simplest way to continue.
-        let connected =
-            self.local.connect(url, &[address], &self.configuration.of_next(self.path_state.as_ref())?, false).await;
+        let connected = self
+            .local
+            .connect(url, &[connected.address], &self.configuration.of_next(self.path_state.as_ref())?, false)
+            .await;
         let (handshake, connected) = (start.elapsed(), connected?);
         let answer = fetch.over(&connected).await?;
-        Ok(answer.timings(address, handshake, Some(false), &connected.read))
+        Ok(answer.timings(&connected, handshake, Some(false)))
     }
 }
 
 impl Answer {
-    fn timings(self, address: SocketAddr, handshake: Duration, early_data: Option<bool>, read: &Readings) -> Timings {
+    fn timings(self, connected: &Connected, handshake: Duration, early_data: Option<bool>) -> Timings {
         let Self { status, bytes, first_byte, fct, request, rate } = self;
+        let &Connected { address, ref read, train: handshake_train, .. } = connected;
         let scone = read.scone.as_ref().map(|servers| SconeSeen {
             packets: servers.read(),
             malformed: servers.malformed(),
@@ -473,6 +482,19 @@ impl Answer {
             arrived: requests.stop().map(|response| response.rate.rate()),
             malformed: requests.malformed(),
         });
-        Timings { address, status, early_data, bytes, handshake, first_byte, fct, request, rate, scone, quick_start }
+        Timings {
+            address,
+            status,
+            early_data,
+            bytes,
+            handshake,
+            first_byte,
+            fct,
+            request,
+            rate,
+            scone,
+            quick_start,
+            handshake_train,
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! One connection of a server: its requests and their answers.
 
+mod asked;
 mod start;
 
 use std::future::Future;
@@ -16,21 +17,21 @@ use flowstart_quic::hint::policy::{Evidence, Grant};
 use futures_util::FutureExt;
 use h3::error::{Code, StreamError};
 use h3::server::RequestStream;
-use http::uri::Scheme;
-use http::{Method, Request, Response, StatusCode, header};
+use http::{Request, Response, StatusCode, header};
 use noq::{PathId, VarInt};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
+use self::asked::{Asked, malformed, refusal};
 use super::content::{self, Absent, Object};
 use super::memory::Holder;
+use super::qlog;
 use super::quick_start::Asking;
 use super::scone::Advised;
 use super::shared::{FAREWELL, Shared, locked};
 use super::unacknowledged::{self, OpenAnswer, Unacknowledged};
-use super::{priority, qlog};
 use crate::http3;
 use crate::metrics::{self, Answered, OfScheme, size_class};
 use crate::path_state::PATH_STATE;
@@ -40,8 +41,6 @@ const ANSWERS: usize = 16;
 /// What a client acknowledges, within the time that an answer may wait for it, to let its other answers wait on: 16 KiB
 /// for each of those that are read at a time.
 const LEAST_READ: Bytes = Bytes::new(16 * 1024 * ANSWERS as u64);
-/// Longest path of a request in bytes, that of files (`PATH_MAX` of Linux).
-const LONGEST_PATH: usize = 4096;
 /// How much more than is in flight may count as not acknowledged: fields are counted with more than they have.
 const SLACK: u64 = 2 * unacknowledged::FIELDS;
 /// Interval between checks for the arrival of an answer.
@@ -96,64 +95,6 @@ struct Cut;
 impl From<StreamError> for Cut {
     fn from(_: StreamError) -> Self {
         Self
-    }
-}
-
-/// What makes a request malformed that the HTTP library lets pass (RFC 9114, sections 4.2 and 4.3.1).
-fn malformed(request: &Request<()>) -> Option<&'static str> {
-    let fields = request.headers();
-    http3::forbidden_field(fields).or_else(|| {
-        let (authority, is_connect) = (request.uri().authority(), request.method() == Method::CONNECT);
-        let wrong = [
-            ("te", fields.get_all(header::TE).iter().any(|accepted| accepted != "trailers")),
-            ("host", fields.get_all(header::HOST).iter().count() > 1),
-            ("content-length", http3::content_length(fields).is_err()),
-            // CONNECT alone has none of both (RFC 9114, section 4.4).
-            (":scheme", request.uri().scheme().is_some() == is_connect),
-            (":path", request.uri().path_and_query().is_some() == is_connect),
-            (":authority", authority.is_some_and(|authority| authority.as_str().contains('@'))),
-        ];
-        wrong.into_iter().find(|(_, is_wrong)| *is_wrong).map(|(name, _)| name)
-    })
-}
-
-/// What an answer needs of its request.
-struct Asked {
-    path: String,
-    is_head: bool,
-    /// Whether later answers go first (RFC 9218).
-    can_wait: bool,
-    takes_trailers: bool,
-}
-
-impl Asked {
-    fn of(request: &Request<()>) -> Self {
-        Self {
-            path: request.uri().path().to_owned(),
-            is_head: request.method() == Method::HEAD,
-            can_wait: priority::can_wait(request),
-            takes_trailers: request.headers().get(header::TE).is_some_and(|accepted| accepted == "trailers"),
-        }
-    }
-}
-
-/// Fields of an answer.
-type Fields = &'static [(header::HeaderName, &'static str)];
-
-/// Why a request gets no content, if it does not, with the fields of the answer.
-fn refusal(request: &Request<()>, early: bool) -> Option<(StatusCode, &'static str, Fields)> {
-    const ALLOWED: Fields = &[(header::ALLOW, "GET, HEAD")];
-    if request.uri().scheme().is_some_and(|scheme| *scheme != Scheme::HTTPS) {
-        return Some((StatusCode::MISDIRECTED_REQUEST, "only https is served", &[]));
-    }
-    if request.uri().path().len() > LONGEST_PATH {
-        return Some((StatusCode::URI_TOO_LONG, "the path is too long", &[]));
-    }
-    match *request.method() {
-        Method::GET | Method::HEAD => None,
-        // An attacker who has recorded the client's first packets may send them again (RFC 8470, section 5.2).
-        _ if early => Some((StatusCode::TOO_EARLY, "only GET and HEAD may be early", &[])),
-        _ => Some((StatusCode::METHOD_NOT_ALLOWED, "use GET or HEAD", ALLOWED)),
     }
 }
 
@@ -282,6 +223,7 @@ impl Client {
             return self.refuse(stream, status, problem, fields).await;
         }
         self.take_client_hints(&request);
+        self.take_train(&request);
         self.server.take_advice(request.headers(), self.advised.as_ref(), &self.flow, self.address);
         let rtt = self.connection.rtt(PathId::ZERO).unwrap_or_default();
         self.server.take_response(request.headers(), self.asking.as_ref(), &self.flow, self.address, rtt);

@@ -1,7 +1,7 @@
 //! `flowstart get`.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration as StdDuration;
@@ -14,7 +14,6 @@ use flowstart_core::sources::Sources;
 use flowstart_core::spec::{InputError, Spec};
 use flowstart_core::time::Duration;
 use flowstart_core::units::{Bytes, Rate};
-use flowstart_files::{begin_beside, put_in_place};
 use flowstart_quic::hint::BandwidthHint;
 use flowstart_serve::H3;
 use flowstart_serve::client::{self, Client, ClientError, Many, Progress, Timings, Url, estimate};
@@ -22,13 +21,13 @@ use flowstart_serve::tokens::Tokens;
 use http::{StatusCode, Uri};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
-use tokio::io::AsyncWrite;
 
 mod estimates;
+mod out;
 mod path;
 mod while_read;
 
-use self::while_read::WhileRead;
+use self::out::Out;
 use crate::attention::{Waiting, shows_progress};
 use crate::failure::{FAILED, Failure, advised};
 use crate::interruption::{end_by, signal};
@@ -79,6 +78,10 @@ pub(crate) struct Arguments {
     /// Read what elements of the path advise (SCONE), and report it to the server with the request.
     #[arg(long)]
     scone: bool,
+    /// Time the server's part of the handshake, and report with the request at which rate it arrived: a server that
+    /// measures nothing else learns how fast the path is. Rounded down to one of 20 steps per factor of ten.
+    #[arg(long)]
+    handshake_train: bool,
     /// Answer the server's request to the routers of the path (Quick-Start). It takes Linux.
     #[arg(long)]
     quick_start: bool,
@@ -181,6 +184,7 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
         urgency: arguments.urgency,
         scone: arguments.scone,
         quick_start: arguments.quick_start,
+        handshake_train: arguments.handshake_train,
         connections: arguments.connections,
         handshakes: arguments.handshakes,
         hold: arguments.hold.map(std_time),
@@ -249,7 +253,7 @@ async fn get(
     mut config: client::Config,
     past: &mut estimates::Past,
 ) -> Result<(Got, Option<ClientError>), Failure> {
-    let mut out = Out::open(arguments).await?;
+    let mut out = Out::open(arguments.out.as_deref()).await?;
     let servers = match arguments.connect {
         Some(address) => vec![address],
         None => url.addresses().await?,
@@ -321,54 +325,6 @@ async fn over(
     Ok(Got::Each { is_refused })
 }
 
-/// The destination of the content. A file is there when it is complete: until then its content has another name.
-struct Out {
-    writer: Box<dyn AsyncWrite + Unpin + Send>,
-    /// The name until then, and the one that it gets.
-    growing: Option<(PathBuf, PathBuf)>,
-}
-
-impl Out {
-    async fn open(arguments: &Arguments) -> Result<Self, Failure> {
-        let file = match &arguments.out {
-            None => return Ok(Self { writer: Box::new(tokio::io::sink()), growing: None }),
-            Some(out) if out.as_os_str() == "-" => {
-                return Ok(Self { writer: Box::new(WhileRead(tokio::io::stdout())), growing: None });
-            }
-            Some(file) => file.clone(),
-        };
-        let create = async |file: &Path| tokio::fs::File::create(file).await.map_err(|error| unwritten(file, &error));
-        // What is there already may be a device or a pipe.
-        if tokio::fs::metadata(&file).await.is_ok_and(|found| !found.is_file()) {
-            return Ok(Self { writer: Box::new(create(&file).await?), growing: None });
-        }
-        let (new, begun) = begin_beside(&file).map_err(|error| unwritten(&file, &error))?;
-        Ok(Self { writer: Box::new(tokio::fs::File::from_std(begun)), growing: Some((new, file)) })
-    }
-
-    /// All of the content is here.
-    async fn complete(&mut self) -> Result<(), Failure> {
-        let Some((new, file)) = &self.growing else { return Ok(()) };
-        let (from, to) = (new.clone(), file.clone());
-        let put = tokio::task::spawn_blocking(move || put_in_place(&from, &to)).await;
-        put.unwrap_or_else(|error| Err(error.into())).map_err(|error| unwritten(file, &error))?;
-        self.growing = None;
-        Ok(())
-    }
-}
-
-impl Drop for Out {
-    fn drop(&mut self) {
-        if let Some((new, _)) = &self.growing {
-            let _ = std::fs::remove_file(new);
-        }
-    }
-}
-
-fn unwritten(file: &Path, error: &std::io::Error) -> Failure {
-    Failure::File { file: file.to_owned(), message: format!("cannot be written: {error}"), text: None }
-}
-
 /// The distribution of many connections' timings.
 fn tell_many(arguments: &Arguments, Many { timings, failures, open }: &Many) -> Result<ExitCode, Failure> {
     let failures = failures.len();
@@ -429,6 +385,7 @@ fn tell(
             "estimates": estimates.map(estimates::as_json),
             "scone": timings.scone.map(path::scone_as_json),
             "quick_start": timings.quick_start.map(path::quick_start_as_json),
+            "handshake_train_bps": timings.handshake_train.map(Rate::bits_per_sec),
             "early_data": early_data,
             "bytes": bytes,
             "handshake_ms": millis(*handshake),
@@ -440,7 +397,7 @@ fn tell(
         print(&format!("{told}\n"))?;
     } else {
         tell!(
-            "{status}, {}: handshake {:.1} ms, first byte {}, FCT {:.1} ms, goodput {:.2} Mbit/s{}{}{}",
+            "{status}, {}: handshake {:.1} ms, first byte {}, FCT {:.1} ms, goodput {:.2} Mbit/s{}{}{}{}",
             Bytes::new(*bytes),
             millis(*handshake),
             first_byte.map_or("–".into(), |first| format!("{:.1} ms", millis(first))),
@@ -448,7 +405,8 @@ fn tell(
             timings.goodput_mbps(),
             early_data.map_or(String::new(), |what| format!(", early data {what}")),
             timings.scone.map_or(String::new(), |scone| format!(", {}", path::scone_in_words(scone))),
-            timings.quick_start.map_or(String::new(), |seen| format!(", {}", path::quick_start_in_words(seen)))
+            timings.quick_start.map_or(String::new(), |seen| format!(", {}", path::quick_start_in_words(seen))),
+            timings.handshake_train.map_or(String::new(), |rate| format!(", the handshake arrived at {rate}"))
         );
     }
     let refused = timings.is_refused();

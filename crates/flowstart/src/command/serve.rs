@@ -316,6 +316,7 @@ fn option_of(known: Known) -> &'static str {
         Known::Approved => "--quick-start",
         Known::Concurrent => "several connections of a client",
         Known::Advised => "--scone",
+        Known::Train => "--hint-policy",
     }
 }
 

@@ -3,7 +3,8 @@
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use flowstart_core::sources::Statement;
+use flowstart_core::path::AccessTechnology;
+use flowstart_core::sources::{Statement, Verdict};
 use flowstart_core::time::Duration;
 use flowstart_core::units::Bytes;
 use flowstart_quic::hint::BandwidthHint;
@@ -11,6 +12,7 @@ use http::Request;
 use noq::PathId;
 
 use super::{Client, HintState};
+use crate::handshake_train;
 use crate::metrics::{Exit, Hinted, OfScheme, OfSource};
 use crate::path_shown::{PathShown, knows_path};
 use crate::server::policy::GivenUp;
@@ -37,6 +39,28 @@ impl Client {
         if let Some(hint) = hint {
             self.judge(&hint, sources::name::CLIENT_HINTS);
         }
+    }
+
+    /// Takes what a request reports of the handshake's train, as far as the policy for hints goes: it is the client's
+    /// word, too.
+    pub(super) fn take_train(&self, request: &Request<()>) {
+        let source = sources::name::HANDSHAKE_TRAIN;
+        let rate = match handshake_train::reported(request.headers()) {
+            // The first report counts.
+            Some(_) if self.flow.findings().iter().any(|one| one.source == source) => return,
+            None => return,
+            Some(Ok(rate)) => rate,
+            Some(Err(error)) => {
+                self.server.log.tell(&format!("{}: {error}", self.address));
+                let why = "the field is malformed";
+                return self.flow.hear(|all| all.lack(source, Verdict::Failed, why));
+            }
+        };
+        let word = BandwidthHint { rate, technology: AccessTechnology::Unknown, age: Duration::ZERO };
+        let (verdict, used, _) = self.server.hints.admit(self.address, &word, &self.evidence);
+        let (stated, believed) = (Statement::Train(rate), used.map(|used| Statement::Train(used.bandwidth)));
+        let reason = if believed == Some(stated) { String::new() } else { verdict.reason.to_string() };
+        self.flow.hear(|all| all.state(source, stated, None, believed, &reason));
     }
 
     /// Uses as much of a hint as the policy allows.

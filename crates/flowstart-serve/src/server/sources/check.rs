@@ -65,6 +65,8 @@ fn lack(config: &Config, known: Known, unusable: Option<&str>) -> Option<Lack> {
         Known::Concurrent => None,
         Known::Approved => unless(config.quick_start, Lack::NoSource),
         Known::Advised => unless(config.scone, Lack::NoSource),
+        // Any client may report it.
+        Known::Train => unless(config.hint_policy != HintPolicy::Ignore, Lack::NoSource),
     }
 }
 
