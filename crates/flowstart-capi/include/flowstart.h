@@ -125,6 +125,9 @@ typedef struct flowstart_path {
   // 1: the RTT of the handshake is only the client's word, who may lengthen it to get a larger window; the launch
   // counts only as far as later samples bear it out. For servers that believe what strangers say. 0: it is true.
   uint32_t doubt_handshake;
+  // The rate at which the client saw the server's part of the handshake arrive, if it reports that, in bits per
+  // second.
+  uint64_t train_rate;
 } flowstart_path;
 
 // What one acknowledgement says, or a loss timer: the losses that it reveals are those reported by

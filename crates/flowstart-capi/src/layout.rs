@@ -114,14 +114,14 @@ pub struct Path {
     pub advised_rate: u64,
     /// A capacity oracle's answer for the destination, in bits per second.
     pub oracle_rate: u64,
-    /// The rate at which the client saw the server's part of the handshake arrive, if it reports that, in bits per
-    /// second.
-    pub train_rate: u64,
     /// The access technology behind `hint_rate`, a `flowstart_technology`.
     pub hint_technology: u32,
     /// 1: the RTT of the handshake is only the client's word, who may lengthen it to get a larger window; the launch
     /// counts only as far as later samples bear it out. For servers that believe what strangers say. 0: it is true.
     pub doubt_handshake: u32,
+    /// The rate at which the client saw the server's part of the handshake arrive, if it reports that, in bits per
+    /// second.
+    pub train_rate: u64,
 }
 
 /// What one acknowledgement says, or a loss timer: the losses that it reveals are those reported by

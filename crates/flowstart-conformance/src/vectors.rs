@@ -243,7 +243,7 @@ fn below(random: &mut Substream, end: u64) -> u64 {
 fn some(random: &mut Substream) -> Known {
     let all = everything();
     let mut maybe = |value: u64| if below(random, 2) == 0 { value } else { 0 };
-    Known {
+    let known = Known {
         handshake_rtt: RTT,
         saved_cwnd: maybe(all.saved_cwnd),
         receive_window: maybe(all.receive_window),
@@ -253,12 +253,13 @@ fn some(random: &mut Substream) -> Known {
         interface: maybe(all.interface),
         approved: maybe(all.approved),
         oracle: maybe(all.oracle),
-        train: maybe(all.train),
         advised: maybe(8_000_000),
         shared_cwnd: maybe(all.shared_cwnd),
         shared_ssthresh: maybe(all.shared_ssthresh),
         ..all
-    }
+    };
+    // The handshake's train is seen where the oracle knows something.
+    Known { train: if known.oracle > 0 { all.train } else { 0 }, ..known }
 }
 
 /// Something happens.

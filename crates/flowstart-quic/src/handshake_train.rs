@@ -2,14 +2,14 @@
 //! fast the path is, before any data comes ([`flowstart_core::dispersion`]).
 //!
 //! The kernel's receive timestamps count where it gives them (Linux with glibc): when the runtime reads is later, and
-//! for several datagrams at once. Datagrams that were gathered below the socket have one time. While a socket has two
-//! handshakes with a server, neither is measured: their datagrams cannot be told apart here.
+//! for several datagrams at once. Datagrams that were gathered below the socket have one time. A socket has one
+//! connection with a server: datagrams of two cannot be told apart here, and two handshakes at once are not measured.
 
 use std::io::{self, IoSliceMut};
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
@@ -34,7 +34,9 @@ struct Met {
     /// Time from the opening to the server's first datagram.
     first_answer: Option<Duration>,
     seen: Dispersion,
-    /// Another handshake with this server began meanwhile.
+    /// Whether the kernel tells when its datagrams arrive; the first one decides.
+    has_times: Option<bool>,
+    /// Another handshake with this server began meanwhile, or only some datagrams have the kernel's time.
     is_mixed: bool,
 }
 
@@ -43,11 +45,37 @@ struct Met {
 pub struct Trains {
     began: Instant,
     met: Mutex<Vec<Met>>,
+    /// The socket, to ask for times.
+    socket: OnceLock<std::net::UdpSocket>,
 }
 
 impl Default for Trains {
     fn default() -> Self {
-        Self { began: Instant::now(), met: Mutex::default() }
+        Self { began: Instant::now(), met: Mutex::default(), socket: OnceLock::new() }
+    }
+}
+
+/// A handshake that is timed; dropped, it no longer is.
+#[derive(Debug)]
+pub struct Timed {
+    trains: Arc<Trains>,
+    server: SocketAddr,
+    is_over: bool,
+}
+
+impl Timed {
+    /// The handshake is over. The rate at which the server's datagrams arrived; `None`: there were too few.
+    pub fn stop(mut self) -> Option<Rate> {
+        self.is_over = true;
+        self.trains.stop(self.server)
+    }
+}
+
+impl Drop for Timed {
+    fn drop(&mut self) {
+        if !self.is_over {
+            self.trains.stop(self.server);
+        }
     }
 }
 
@@ -57,22 +85,27 @@ impl Trains {
     }
 
     /// A handshake with this server is about to begin. Beyond a number of them at once it is not timed.
-    pub fn meet(&self, server: SocketAddr) {
+    pub fn meet(self: &Arc<Self>, server: SocketAddr) -> Timed {
         let mut met = self.met();
+        if met.is_empty() {
+            self.show_times(true);
+        }
+        let (opened, seen) = (Instant::now(), Dispersion::default());
         if let Some(before) = met.iter_mut().find(|one| one.server == server) {
             before.is_mixed = true;
         } else if met.len() < HANDSHAKES {
-            let (opened, seen) = (Instant::now(), Dispersion::default());
-            met.push(Met { server, opened, first_answer: None, seen, is_mixed: false });
+            met.push(Met { server, opened, first_answer: None, seen, has_times: None, is_mixed: false });
         }
+        Timed { trains: Arc::clone(self), server, is_over: false }
     }
 
-    /// The handshake with this server is over, or failed. The rate at which its datagrams arrived; `None`: there were
-    /// too few.
-    pub fn stop(&self, server: SocketAddr) -> Option<Rate> {
+    fn stop(&self, server: SocketAddr) -> Option<Rate> {
         let mut met = self.met();
         let place = met.iter().position(|one| one.server == server)?;
         let one = met.swap_remove(place);
+        if met.is_empty() {
+            self.show_times(false);
+        }
         one.seen.rate().filter(|_| !one.is_mixed)
     }
 
@@ -80,28 +113,32 @@ impl Trains {
         let mut met = self.met();
         let Some(one) = met.iter_mut().find(|one| one.server == batch.addr) else { return };
         let first_answer = *one.first_answer.get_or_insert_with(|| one.opened.elapsed());
+        one.is_mixed |= *one.has_times.get_or_insert(batch.timestamp.is_some()) != batch.timestamp.is_some();
         let arrived = time::Timestamp::from_nanos(nanos(batch.timestamp.unwrap_or_else(|| self.began.elapsed())));
         let gap = time::Duration::from_nanos(nanos(first_answer / 2));
         one.seen.on_arrival(arrived, Bytes::new(batch.len as u64), gap);
     }
 
-    /// Whether anything is timed.
+    /// Whether nothing is timed.
     fn is_idle(&self) -> bool {
         self.met().is_empty()
     }
-}
 
-/// Asks the kernel to say when datagrams arrive.
-#[cfg(all(target_os = "linux", target_env = "gnu"))]
-fn show_times(socket: &std::net::UdpSocket) {
-    use nix::sys::socket::{setsockopt, sockopt::ReceiveTimestampns};
-    // Without it the time of the reading counts.
-    let _ = setsockopt(socket, ReceiveTimestampns, &true);
-}
+    /// Asks the kernel to say when datagrams arrive, or no more: where several are read at once, noq has room for what
+    /// it says, or for their ECN bits, and not for both.
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    fn show_times(&self, show: bool) {
+        use nix::sys::socket::{setsockopt, sockopt::ReceiveTimestampns};
+        if let Some(socket) = self.socket.get() {
+            // Without it the time of the reading counts.
+            let _ = setsockopt(socket, ReceiveTimestampns, &show);
+        }
+    }
 
-/// noq reads no timestamps here, or not those of this C library.
-#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
-fn show_times(_: &std::net::UdpSocket) {}
+    /// noq reads no timestamps here, or not those of this C library.
+    #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+    fn show_times(&self, _: bool) {}
+}
 
 /// A runtime's socket that times handshakes, for `noq::Endpoint::new_with_abstract_socket`.
 #[derive(Debug)]
@@ -111,9 +148,9 @@ pub struct Socket {
 }
 
 impl Socket {
-    /// Times these handshakes. `same` is a clone of what `inner` wraps.
-    pub fn new(inner: Box<dyn AsyncUdpSocket>, same: &std::net::UdpSocket, trains: Arc<Trains>) -> Self {
-        show_times(same);
+    /// Times these handshakes, which are of this socket alone. `same` is a clone of what `inner` wraps.
+    pub fn new(inner: Box<dyn AsyncUdpSocket>, same: std::net::UdpSocket, trains: Arc<Trains>) -> Self {
+        let _ = trains.socket.set(same);
         Self { inner, trains }
     }
 }
@@ -166,15 +203,15 @@ mod tests {
 
     /// What is measured of datagrams of 1200 bytes at these times; the first answer takes 50 ms.
     fn measured(micros: &[u64]) -> Option<Rate> {
-        let trains = Trains::default();
-        trains.meet(server(1));
+        let trains = Arc::<Trains>::default();
+        let timed = trains.meet(server(1));
         trains.met()[0].first_answer = Some(Duration::from_millis(50));
         for micros in micros {
             trains.receive(&came(server(1), *micros, 1200));
             trains.receive(&came(server(2), *micros, 9000));
         }
-        let rate = trains.stop(server(1));
-        assert!(trains.is_idle() && trains.stop(server(1)).is_none());
+        let rate = timed.stop();
+        assert!(trains.is_idle());
         rate
     }
 
@@ -188,18 +225,27 @@ mod tests {
     }
 
     #[test]
-    fn two_handshakes_with_one_server_are_not_told_apart() {
-        let trains = Trains::default();
-        trains.meet(server(1));
-        trains.meet(server(1));
+    fn what_cannot_be_told_apart_is_not_measured() {
+        let trains = Arc::<Trains>::default();
+        let both = [trains.meet(server(1)), trains.meet(server(1))];
         for micros in [0, 960, 1920] {
             trains.receive(&came(server(1), micros, 1200));
         }
-        assert_eq!(trains.stop(server(1)), None);
-        // There are only so many.
-        for port in 0..1000 {
-            trains.meet(server(port));
+        assert_eq!(both.map(Timed::stop), [None; 2]);
+        // Of two clocks.
+        let timed = trains.meet(server(1));
+        trains.met()[0].first_answer = Some(Duration::from_secs(1));
+        trains.receive(&came(server(1), 0, 1200));
+        for micros in [1000, 2000, 3000] {
+            let mut later = came(server(1), micros, 1200);
+            later.timestamp = later.timestamp.filter(|_| micros == 1000);
+            trains.receive(&later);
         }
+        assert_eq!(timed.stop(), None);
+        // There are only so many, and who gives up leaves nothing behind.
+        let many: Vec<_> = (0..1000).map(|port| trains.meet(server(port))).collect();
         assert_eq!(trains.met().len(), HANDSHAKES);
+        drop(many);
+        assert!(trains.is_idle());
     }
 }

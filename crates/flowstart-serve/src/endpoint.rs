@@ -107,7 +107,7 @@ pub(crate) fn bind_for_servers(address: SocketAddr, read: &Readings) -> std::io:
     let same = plain.try_clone()?;
     let (mut endpoint, mut socket) = (EndpointConfig::default(), PreciseRuntime.wrap_udp_socket(plain)?);
     if let Some(trains) = read.train.clone() {
-        socket = Box::new(handshake_train::Socket::new(socket, &same, trains));
+        socket = Box::new(handshake_train::Socket::new(socket, same.try_clone()?, trains));
     }
     if let Some(requests) = read.quick_start.clone() {
         requests.configure(&mut endpoint);

@@ -282,6 +282,7 @@ pub(crate) struct SendStream<B> {
     writing: Option<WriteBuf<B>>,
     /// Something was sent.
     has_begun: bool,
+    is_reset: bool,
     role: Role,
     /// What the peer sends on the stream has come to an end.
     has_request_ended: bool,
@@ -296,6 +297,7 @@ impl<B> SendStream<B> {
             stream: Some(stream),
             writing: None,
             has_begun: false,
+            is_reset: false,
             role,
             has_request_ended: false,
             finished: None,
@@ -312,9 +314,9 @@ impl<B> Drop for SendStream<B> {
     /// incomplete (RFC 9114, section 4.1), and one that goes on was not processed (section 4.1.1).
     fn drop(&mut self) {
         let (Role::Server(cuts), Some(mut stream)) = (&self.role, self.stream.take()) else { return };
-        if self.has_begun {
+        if self.has_begun && self.is_reset {
             cuts.keep(stream);
-        } else {
+        } else if !self.has_begun {
             let code = if self.has_request_ended { Code::H3_REQUEST_INCOMPLETE } else { Code::H3_REQUEST_REJECTED };
             // It may be closed already, for another reason.
             drop(stream.reset(error_code(code.value())));
@@ -367,6 +369,7 @@ impl<B: Buf> quic::SendStream<B> for SendStream<B> {
     fn reset(&mut self, code: u64) {
         // A stream that is closed already needs no reset.
         drop(self.stream().reset(error_code(code)));
+        self.is_reset = true;
     }
 
     fn send_id(&self) -> StreamId {

@@ -43,6 +43,40 @@ fn a_move_launches_the_scheme_again_without_the_hint() {
     assert_eq!(launches("model-quic", "lte,at=100s").0, stays);
 }
 
+/// The window of Plumb's launch without knowledge over this link.
+fn launched_by_the_train(transport: &str, link: &str) -> u64 {
+    let text = format!(
+        "link = ['rate=10mbit,rtt=80ms,access_jitter=0ms,{link}']\nsize = ['2MB']\nscheme = ['plumb']\nreps = 1\n\
+         transport = '{transport}'\nunknown = true"
+    );
+    let plan = Scenario::from_text(&text).unwrap().plan(Path::new(".")).unwrap();
+    let finished = replay(&plan, &plan.cells()[0], 0);
+    let entries = &finished.world.network.trace.as_ref().unwrap().entries;
+    let launched = entries.iter().find_map(|entry| match entry.event {
+        Event::Decided(Decision::Launched { cwnd, .. }) => Some(cwnd.get()),
+        _ => None,
+    });
+    launched.unwrap()
+}
+
+#[test]
+fn what_a_client_sees_of_the_handshake_makes_a_launch() {
+    let model = |link| launched_by_the_train("model-quic", link);
+    // 10 Mbit/s for 80 ms and the packets' own time are 100 to 110 kB, of which 64 packets may leave.
+    assert_eq!(model("handshake_train=on"), 64 * 1200);
+    assert_eq!(model("handshake_train=off"), 12_000);
+    // A client may say what it likes: 5 Mbit/s are half of that.
+    let half = model("handshake_train=5mbit");
+    assert!((50_000..57_000).contains(&half), "{half}");
+    assert_eq!(model("handshake_train=1gbit"), 64 * 1200);
+    // TCP has none, nor has the real stack, whose part of the handshake is a packet here. It passes on what a client
+    // says.
+    assert_eq!(launched_by_the_train("model-tcp", "handshake_train=on"), 14_480);
+    assert_eq!(launched_by_the_train("quic", "handshake_train=on"), 12_000);
+    let told = launched_by_the_train("quic", "handshake_train=5mbit");
+    assert!((50_000..57_000).contains(&told), "{told}");
+}
+
 #[test]
 fn connections_that_come_and_go_lose_only_what_a_newcomer_takes() {
     // Unlimited buffer, and a newcomer of 20 KB, or 0.16 Mbit. Five seconds later the connections are where they would

@@ -118,6 +118,7 @@ pub(super) fn prepare(plan: &Plan, setting: Setting, rep: u32, tracer: Option<Tr
             let mut template = FlowConfig::new(profile.clone(), Pattern::Bulk, route);
             template.startup = startup.clone().unwrap_or(template.startup);
             template.knowledge = knowledge(plan, transport, link, origin);
+            template.train = link.train_report();
             world.add_arrivals(Arrivals::new(*sizes, *load, Timestamp::NEVER, seed, 0), template);
             let start = WARM_UP_PLAIN + Duration::from_millis(1000).scale(rng.uniform());
             approach(&mut world, origin + start, tracer);

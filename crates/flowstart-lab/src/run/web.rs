@@ -57,6 +57,7 @@ pub(crate) fn outcomes(
     with_scheme.avoidance = plan.avoidance_of(cell).value;
     // The simulation adds the hosts' own delays to the link's.
     with_scheme.knowledge = known(&Link { access_delay: Duration::ZERO, ..link.clone() });
+    with_scheme.train = link.train_report();
     let mut without = with_scheme.clone();
     with_scheme.startup = plan.schemes[cell.scheme].on(cell.transport).clone();
     without.startup = plan.schemes[0].on(cell.transport).clone();

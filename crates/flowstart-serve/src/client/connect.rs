@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use flowstart_core::units::Rate;
-use flowstart_quic::{handshake_train, quick_start, scone};
+use flowstart_quic::handshake_train::{self, Timed};
+use flowstart_quic::{quick_start, scone};
 use h3::error::Code;
 use noq::VarInt;
 use tokio::sync::OnceCell;
@@ -67,8 +68,9 @@ pub(super) struct Connected {
 impl Local {
     /// Sockets for this many connections. They are bound when they are needed.
     pub(super) fn new(connections: u32, reads: Reads) -> Self {
-        // A request to routers does not tell whose it is among the connections of a socket.
-        let sockets = connections.div_ceil(if reads.quick_start { 1 } else { PER_SOCKET }) as usize;
+        // A request to routers does not tell whose it is among the connections of a socket, nor does a datagram that is
+        // timed.
+        let sockets = connections.div_ceil(if reads.quick_start || reads.train { 1 } else { PER_SOCKET }) as usize;
         let empty = || (0..sockets).map(|_| OnceCell::new()).collect();
         Self { ipv4: empty(), ipv6: empty(), next: AtomicUsize::new(0), reads }
     }
@@ -129,10 +131,7 @@ impl Local {
         if let Some(requests) = &read.quick_start {
             requests.meet(server);
         }
-        if let Some(trains) = &read.train {
-            trains.meet(server);
-        }
-        let timed = || read.train.as_ref().and_then(|trains| trains.stop(server));
+        let timed = read.train.as_ref().map(|trains| trains.meet(server));
         let connected =
             |connection, early, train| Connected { connection, address: server, early, read: read.clone(), train };
         let connecting = endpoint.connect_with(config.clone(), server, &url.host);
@@ -142,14 +141,14 @@ impl Local {
                 Ok((connection, accepted)) => {
                     let outcome = tokio::spawn(async move { (accepted.await, Instant::now()) });
                     // The request leaves before there is anything to report.
-                    timed();
+                    drop(timed);
                     return Ok(connected(connection, Some(outcome), None));
                 }
                 Err(full) => connecting = full,
             }
         }
         let outcome = connecting.await;
-        let train = timed();
+        let train = timed.and_then(Timed::stop);
         outcome.map(|connection| connected(connection, None, train)).map_err(|error| error.to_string())
     }
 

@@ -3,10 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use h3::error::Code;
 use noq::SendStream;
-
-use super::error_code;
 
 /// The streams of a connection that were cut.
 #[derive(Clone, Debug, Default)]
@@ -17,12 +14,12 @@ impl Cuts {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Nobody writes to this stream any more. If all of it has arrived, the stack has forgotten it.
-    pub(super) fn keep(&self, mut stream: SendStream) {
+    /// This stream was reset. The stack may have forgotten it already, as it has others of which nobody asked.
+    pub(super) fn keep(&self, stream: SendStream) {
+        let mut streams = self.streams();
+        streams.retain(|_, stream| stream.priority().is_ok());
         if stream.priority().is_ok() {
-            // It may be reset already, for another reason.
-            drop(stream.reset(error_code(Code::H3_REQUEST_CANCELLED.value())));
-            self.streams().insert(stream.id().into(), stream);
+            streams.insert(stream.id().into(), stream);
         }
     }
 

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes as Chunk;
-use flowstart_core::units::Bytes;
+use flowstart_core::units::{Bytes, Rate};
 use flowstart_quic::Flow;
 use flowstart_quic::hint::client_hints;
 use flowstart_quic::hint::policy::{Evidence, Grant};
@@ -45,6 +45,8 @@ const LEAST_READ: Bytes = Bytes::new(16 * 1024 * ANSWERS as u64);
 const SLACK: u64 = 2 * unacknowledged::FIELDS;
 /// Interval between checks for the arrival of an answer.
 const POLL: Duration = Duration::from_millis(5);
+/// The longest such interval.
+const SELDOM: Duration = Duration::from_millis(250);
 
 /// One connection, as its requests see it.
 pub(super) struct Client {
@@ -82,8 +84,8 @@ pub(super) struct Client {
 enum HintState {
     /// No hint so far.
     None,
-    /// The hint was judged; its grant lasts as long as the connection.
-    Judged { _grant: Option<Grant> },
+    /// A claim of this rate was judged; its grant lasts as long as the connection.
+    Judged { hinted: Rate, _grant: Option<Grant> },
 }
 
 /// A request's stream.
@@ -359,7 +361,7 @@ impl Client {
     /// Whether all that was given to QUIC has been sent, and at most its last flight is not acknowledged.
     fn is_all_under_way(&self) -> bool {
         let status = self.flow.status();
-        self.given.held(status.delivered.get(), u64::MAX) <= status.in_flight.get() + SLACK
+        self.given.of_open(status.delivered.get()) <= status.in_flight.get() + SLACK
     }
 
     /// Ends an answer, and waits for its acknowledgement as long as the client acknowledges anything.
@@ -422,7 +424,8 @@ impl Client {
                     b"the end of an answer is not acknowledged",
                 );
             }
-            tokio::time::sleep(POLL).await;
+            // Many may wait so, and who does not answer soon does not matter soon.
+            tokio::time::sleep((began.elapsed() / 8).clamp(POLL, SELDOM)).await;
         }
         drop(cut);
     }

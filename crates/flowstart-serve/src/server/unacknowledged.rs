@@ -58,10 +58,17 @@ impl Unacknowledged {
         answer
     }
 
-    /// What is held, when this much was delivered. Of answers that were not cut it is at most `most`.
+    /// What is held, when this much was delivered. Of answers that were not cut it is at most `most`, and of others at
+    /// most twice that: they are given nothing while these hold so much, besides what one of them is given then.
     pub(super) fn held(&self, delivered: u64, most: u64) -> u64 {
+        let cut = self.sums().cut.min(most.saturating_mul(2));
+        self.of_open(delivered).min(most) + cut
+    }
+
+    /// What answers hold that were not cut.
+    pub(super) fn of_open(&self, delivered: u64) -> u64 {
         let sums = self.sums();
-        sums.of_open.min(sums.given.saturating_sub(delivered)).min(most) + sums.cut
+        sums.of_open.min(sums.given.saturating_sub(delivered))
     }
 
     /// What answers hold that were cut.
@@ -130,8 +137,17 @@ mod tests {
         huge.give(10_000_000_000);
         assert_eq!(all.held(20_000, MOST), MOST);
         let cut = huge.cut(MOST);
-        assert_eq!(all.held(20_000, MOST), MOST);
-        drop(cut);
+        assert_eq!((all.held(20_000, MOST), all.of_open(20_000)), (MOST, 0));
+        // Many that are cut at once were given most of that before, and it has arrived.
+        let many: Vec<_> = (0..16)
+            .map(|_| {
+                let mut one = all.begin(20_000);
+                one.give(MOST);
+                one.cut(MOST)
+            })
+            .collect();
+        assert_eq!(all.held(20_000, MOST), 2 * MOST);
+        drop((cut, many));
         assert_eq!(all.held(20_000, MOST), 0);
     }
 

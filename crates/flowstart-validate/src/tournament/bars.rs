@@ -8,7 +8,6 @@ use flowstart_statistics::{LEVEL, clopper_pearson};
 use serde::Serialize;
 
 use super::journal::Collected;
-use super::knowledge::Kind;
 use super::runs::{CellResult, Runs};
 use super::sets::{Drawn, Others, Traits, Transport};
 
@@ -210,9 +209,9 @@ fn has_train(traits: &Traits) -> bool {
     traits.transport == Transport::ModelQuic
 }
 
-/// Whether a client hints what is true, and the train is there to bear it out.
-fn has_hint_and_train(traits: &Traits) -> bool {
-    traits.knowledge == Kind::Hint && has_train(traits)
+/// Whether one source says what is true, and the train is there to bear it out.
+fn has_source_and_train(traits: &Traits) -> bool {
+    traits.knowledge.is_single_and_true() && has_train(traits)
 }
 
 fn plain_alone(traits: &Traits) -> bool {
@@ -254,24 +253,24 @@ const CONDITIONS: &[Declared] = &[
     ),
     declared(
         1,
-        "hint and train, alone: median time over the best",
-        |of| plain_alone(of) && has_hint_and_train(of),
+        "one true source and train, alone: median time over the best",
+        |of| plain_alone(of) && has_source_and_train(of),
         over_best,
         Joined::Median,
         Bound::Most(1.05),
     ),
     declared(
         1,
-        "hint and train, alone: most RTTs above the best",
-        |of| plain_alone(of) && has_hint_and_train(of),
+        "one true source and train, alone: most RTTs above the best",
+        |of| plain_alone(of) && has_source_and_train(of),
         rtts_above_best,
         Joined::Worst,
         Bound::Most(1.1),
     ),
     declared(
         1,
-        "one true source, alone: most RTTs above the best",
-        |of| plain_alone(of) && of.knowledge.is_single_and_true() && !has_hint_and_train(of),
+        "one true source without a train, alone: most RTTs above the best",
+        |of| plain_alone(of) && of.knowledge.is_single_and_true() && !has_source_and_train(of),
         rtts_above_best,
         Joined::Worst,
         Bound::Most(2.1),

@@ -23,7 +23,7 @@ enum Trust {
     Nothing,
     /// One source, or several that contradict each other: B1.
     Unverified,
-    /// The handshake's train, which no source contradicts upwards: BT.
+    /// The handshake's train, above which no source is: BT.
     Measured,
     /// Two that do not measure the path agree: B2.
     Agreed,
@@ -129,11 +129,13 @@ impl Budget {
         if let Some(rate) = [hint, oracle, requested].into_iter().find_map(seen) {
             return (Trust::Agreed, Some(rate));
         }
-        match (claims.into_iter().flatten().min(), train) {
-            (Some(claim), Some(train)) if claim > train => (Trust::Unverified, Some(train)),
-            (_, Some(train)) => (Trust::Measured, Some(train)),
-            (Some(claim), None) => (Trust::Unverified, Some(claim)),
-            (None, None) => (Trust::Nothing, None),
+        let (least, most) = (claims.into_iter().flatten().min(), claims.into_iter().flatten().max());
+        match train {
+            // A source above the train says that one of both is wrong.
+            Some(train) if most > Some(train) => (Trust::Unverified, least.min(Some(train))),
+            Some(train) => (Trust::Measured, Some(train)),
+            None if least.is_some() => (Trust::Unverified, least),
+            None => (Trust::Nothing, None),
         }
     }
 

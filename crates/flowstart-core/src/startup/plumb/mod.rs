@@ -2,14 +2,14 @@
 //! have measured.
 //!
 //! Reference: flowstart's own design, docs/plumb.md. Before the first acknowledgement a flow sends a blind budget: the
-//! initial window without knowledge, 32 packets for one unverified source, and as much as it wants for what an earlier
-//! connection measured and a source of today confirms. The first ten packets leave at once; the time that their
-//! acknowledgements take gives the capacity, and a path without a queue then gets a window of at most this capacity,
-//! paced. When a queue grows, what arrives says whether the flow is alone, gets its share, or finds the path busy: then
-//! slow start goes on from where it would be by now.
+//! initial window without knowledge, 32 packets for one unverified source, 64 for the handshake's train, and as much
+//! as it wants for what an earlier connection measured and a source of today or the train confirms. The first ten
+//! packets leave at once; the time that their acknowledgements take gives the capacity, and a path without a queue then
+//! gets a window of at most this capacity, paced. When a queue grows, what arrives says whether the flow is alone, gets
+//! its share, or finds the path busy: then slow start goes on from where it would be by now.
 //!
-//! Differences from the design: none in its first step. Trains of the handshake, which later steps add as a source, and
-//! a count of connections that start at the same time are not there.
+//! Differences from the design: none in its first two steps. A count of connections that start at the same time is not
+//! there.
 //!
 //! This file has the states; `budget.rs` senses, `train.rs` measures the capacity and `recent.rs` what arrives.
 //!
@@ -43,7 +43,7 @@ pub const SUMMARY: &str =
 /// The document that defines it.
 pub const REFERENCE: &str = "flowstart's own design, docs/plumb.md";
 /// Sensing; Probing; Validation; Continuation.
-pub const PHASES: &str = "saved path, hint, oracle, request, approval; a train of ten, the rest paced; \
+pub const PHASES: &str = "saved path, hint, oracle, request, approval, the handshake's train; a train of ten, the rest paced; \
     dispersion, delay and delivery rate; the capacity's window, or slow start where it would be by now";
 
 /// TRAIN: packets that leave at once. RFC 6928; slow start sends as many.

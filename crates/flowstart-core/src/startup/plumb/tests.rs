@@ -144,6 +144,8 @@ fn the_handshake_shows_what_a_source_is_worth() {
     assert_eq!(seen(2, hinted(40)), (25, Some(mbit(2))));
     assert_eq!(seen(20, hinted(31)).0, 32);
     assert_eq!(seen(20, hinted(2)), (64, Some(Rate::from_bits_per_sec(5_120_000))));
+    // Nor is a low one that makes a high one true.
+    assert_eq!(seen(20, PathKnowledge { oracle_rate: Some(mbit(2)), ..hinted(200) }).0, 25);
     // What was measured before and is seen now has no limit.
     assert_eq!(seen(60, PathKnowledge { saved: saved(60), ..path() }).0, 750);
 }

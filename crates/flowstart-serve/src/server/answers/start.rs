@@ -6,7 +6,7 @@ use std::time::Instant;
 use flowstart_core::path::AccessTechnology;
 use flowstart_core::sources::{Statement, Verdict};
 use flowstart_core::time::Duration;
-use flowstart_core::units::Bytes;
+use flowstart_core::units::{Bytes, Rate};
 use flowstart_quic::hint::BandwidthHint;
 use http::Request;
 use noq::PathId;
@@ -56,9 +56,18 @@ impl Client {
                 return self.flow.hear(|all| all.lack(source, Verdict::Failed, why));
             }
         };
-        let word = BandwidthHint { rate, technology: AccessTechnology::Unknown, age: Duration::ZERO };
-        let (verdict, used, _) = self.server.hints.admit(self.address, &word, &self.evidence);
-        let (stated, believed) = (Statement::Train(rate), used.map(|used| Statement::Train(used.bandwidth)));
+        // It claims no more of what all clients of a prefix may have than the larger of it and the hint.
+        let mut kept = locked(&self.hint);
+        let hinted = match std::mem::replace(&mut *kept, HintState::None) {
+            HintState::None => Rate::ZERO,
+            HintState::Judged { hinted, .. } => hinted,
+        };
+        let larger = rate.max(hinted);
+        let word = BandwidthHint { rate: larger, technology: AccessTechnology::Unknown, age: Duration::ZERO };
+        let (verdict, used, grant) = self.server.hints.admit(self.address, &word, &self.evidence);
+        *kept = HintState::Judged { hinted: larger, _grant: grant };
+        drop(kept);
+        let (stated, believed) = (Statement::Train(rate), used.map(|used| Statement::Train(rate.min(used.bandwidth))));
         let reason = if believed == Some(stated) { String::new() } else { verdict.reason.to_string() };
         self.flow.hear(|all| all.state(source, stated, None, believed, &reason));
     }
@@ -67,7 +76,7 @@ impl Client {
     pub(in crate::server) fn judge(&self, hint: &BandwidthHint, source: &'static str) {
         let (verdict, used, grant) = self.server.hints.admit(self.address, hint, &self.evidence);
         self.server.metrics.hints.get_or_create(&Hinted { verdict: verdict.reason.to_string() }).inc();
-        *locked(&self.hint) = HintState::Judged { _grant: grant };
+        *locked(&self.hint) = HintState::Judged { hinted: hint.rate, _grant: grant };
         let (stated, believed) = (Statement::Hint(hint.hint()), used.map(Statement::Hint));
         let reason = if believed == Some(stated) { String::new() } else { verdict.reason.to_string() };
         self.flow.hear(|all| all.state(source, stated, Some(hint.age), believed, &reason));

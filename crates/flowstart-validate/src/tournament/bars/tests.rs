@@ -62,19 +62,25 @@ fn without_cells_no_bar_is_reached_or_missed() {
 
 #[test]
 fn one_true_source_may_cost_two_round_trips() {
-    let with = |fct: f64| {
-        let (cell, mut result) = cell(1, |cell| cell.traits.knowledge = Kind::Hint);
+    let with_transport = |fct: f64, transport| {
+        let change = |cell: &mut Drawn| (cell.traits.knowledge, cell.traits.transport) = (Kind::Hint, transport);
+        let (cell, mut result) = cell(1, change);
         result.schemes.extend([runs("rival", 500.0, 0.0), runs("new", fct, 0.02)]);
         judge(vec![(cell, result)])
     };
+    let with = |fct| with_transport(fct, Transport::ModelTcp);
     let good = with(700.0);
-    let told = find(&good, "one true source");
+    let told = find(&good, "one true source without");
     assert_eq!((told.number, told.reached, told.cells), (Some(2.0), Some(true), 1));
-    assert_eq!(find(&with(720.0), "one true source").reached, Some(false));
+    assert_eq!(find(&with(720.0), "one true source without").reached, Some(false));
     // It sends 2 % twice, so no cell is within 1 %.
     assert_eq!(find(&good, "true, alone").number, Some(0.0));
     assert_eq!(find(&good, "corroborated").reached, None);
-    assert_eq!(find(&good, "hint and train, alone: median").cells, 0);
+    assert_eq!(find(&good, "one true source and train, alone: median").cells, 0);
+    // Where a train bears it out, it may cost one.
+    let seen = with_transport(700.0, Transport::ModelQuic);
+    let told = find(&seen, "one true source and train, alone: most");
+    assert_eq!((told.number, told.reached, find(&seen, "one true source without").cells), (Some(2.0), Some(false), 0));
 }
 
 #[test]
