@@ -306,9 +306,10 @@ fn spelled(link: &Link) -> String {
     keys.extend(link.policer.map(|bucket| format!("policer={bucket}")));
     keys.extend(link.hint.map(|hint| format!("hint={hint}")));
     keys.extend(link.hint_grid.map(|grid| format!("hint_steps={}", grid.steps_per_decade)));
-    // Routers and elements have no text that could be read again; they stay as they were written.
-    let of_routers = ["q", "scone", "xcp"];
-    let written = link.text.split(',').map(str::trim).filter(|key| of_routers.iter().any(|name| key.starts_with(name)));
+    // What has no text that could be read again stays as it was written, in whatever way names may be written.
+    let as_written = ["q", "scone", "xcp", "pep", "saved", "oracle", "handshake_train"];
+    let is_kept = |text: &&str| as_written.iter().any(|name| names::key(text).starts_with(name));
+    let written = link.text.split(',').map(str::trim).filter(is_kept);
     keys.extend(written.map(str::to_owned));
     keys.join(",")
 }
