@@ -64,8 +64,13 @@ impl Client {
         };
         let larger = rate.max(hinted);
         let word = BandwidthHint { rate: larger, technology: AccessTechnology::Unknown, age: Duration::ZERO };
-        let (verdict, used, grant) = self.server.hints.admit(self.address, &word, &self.evidence);
-        *kept = HintState::Judged { hinted: larger, _grant: grant };
+        let (verdict, used, mut grant) = self.server.hints.admit(self.address, &word, &self.evidence);
+        if used.is_none() && hinted > Rate::ZERO {
+            // What is refused frees nothing of what the hint has got.
+            (_, _, grant) =
+                self.server.hints.admit(self.address, &BandwidthHint { rate: hinted, ..word }, &self.evidence);
+        }
+        *kept = HintState::Judged { hinted: if used.is_some() { larger } else { hinted }, _grant: grant };
         drop(kept);
         let (stated, believed) = (Statement::Train(rate), used.map(|used| Statement::Train(rate.min(used.bandwidth))));
         let reason = if believed == Some(stated) { String::new() } else { verdict.reason.to_string() };
