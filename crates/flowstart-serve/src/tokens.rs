@@ -2,8 +2,8 @@
 //!
 //! A client keeps its tokens in a file. Each line is a server's name, a space, and the token in hexadecimal digits. A
 //! token is used once: it is removed from the file before a connection sends it, even if the connection fails. A server
-//! remembers which of its tokens have come back. Two processes with one file do not know of each other: the one that
-//! ends last keeps what it knows.
+//! remembers which of its tokens have come back. Processes with one file take turns: none sends what another has taken,
+//! and none loses what another has got.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -50,10 +50,14 @@ pub enum TokensError {
 #[derive(Debug)]
 pub struct Tokens {
     file: PathBuf,
-    kept: Mutex<Vec<(String, Bytes)>>,
+    /// Those that are not in the file yet.
+    received: Mutex<Kept>,
     /// Those for the next connections, which are no more in the file.
-    reserved: Mutex<Vec<(String, Bytes)>>,
+    reserved: Mutex<Kept>,
 }
+
+/// Servers' names and their tokens, the latest at the end.
+type Kept = Vec<(String, Bytes)>;
 
 impl Tokens {
     /// Those in `file`; none if it does not exist yet.
@@ -62,10 +66,15 @@ impl Tokens {
     ///
     /// The file and line of an invalid token.
     pub fn read(file: &Path) -> Result<Self, TokensError> {
-        let failed = |problem: String| TokensError::Unusable { file: file.to_owned(), problem };
-        let read = flowstart_files::read_if_any(file, LARGEST_FILE).map_err(|error| failed(error.to_string()))?;
-        let bytes = read.unwrap_or_default();
-        let text = String::from_utf8(bytes).map_err(|error| failed(error.to_string()))?;
+        let tokens = Self { file: file.to_owned(), received: Mutex::default(), reserved: Mutex::default() };
+        tokens.in_file()?;
+        Ok(tokens)
+    }
+
+    fn in_file(&self) -> Result<Kept, TokensError> {
+        let failed = |problem: String| TokensError::Unusable { file: self.file.clone(), problem };
+        let read = flowstart_files::read_if_any(&self.file, LARGEST_FILE).map_err(|error| failed(error.to_string()))?;
+        let text = String::from_utf8(read.unwrap_or_default()).map_err(|error| failed(error.to_string()))?;
         let mut kept = Vec::new();
         for (number, line) in (1..).zip(text.lines()).filter(|(_, line)| !line.is_empty()) {
             let token = line.split_once(' ').and_then(|(server, digits)| Some((server, hexadecimal::decode(digits)?)));
@@ -74,32 +83,41 @@ impl Tokens {
                 .ok_or_else(|| failed(format!("line {number}: use a server's name, a space and hexadecimal digits")))?;
             kept.push((server.to_owned(), token.into()));
         }
-        Ok(Self { file: file.to_owned(), kept: Mutex::new(kept), reserved: Mutex::default() })
-    }
-
-    fn kept(&self) -> MutexGuard<'_, Vec<(String, Bytes)>> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+        Ok(kept)
     }
 
     /// Takes a token for the next connection to this server, and the file has it no more, also if this process is
     /// killed. It waits for the disk, so it comes before anything is measured.
     pub(crate) fn reserve(&self, server_name: &str) {
-        let mut kept = self.kept();
-        let Some(latest) = kept.iter().rposition(|(server, _)| server == server_name) else { return };
-        let token = kept.remove(latest);
-        drop(kept);
-        // Who saves at the end hears why that does not work.
-        let _ = self.save();
-        self.reserved.lock().unwrap_or_else(PoisonError::into_inner).push(token);
+        let taken = self.change(|kept| {
+            let latest = kept.iter().rposition(|(server, _)| server == server_name)?;
+            Some(kept.remove(latest))
+        });
+        // Who saves at the end hears why that does not work. A token that the file still has may be sent by others.
+        if let Ok(Some(token)) = taken {
+            locked(&self.reserved).push(token);
+        }
     }
 
-    /// Writes the file. It appears whole or not at all.
+    /// Writes what was received into the file. It appears whole or not at all.
     ///
     /// # Errors
     ///
-    /// Why it cannot be written.
+    /// Why it cannot be written, or what is wrong with what is there by now.
     pub fn save(&self) -> Result<(), TokensError> {
-        let kept = self.kept();
+        self.change(|_| ())
+    }
+
+    /// Changes the file, to which what was received comes first, and no other process changes it meanwhile.
+    fn change<T>(&self, change: impl FnOnce(&mut Kept) -> T) -> Result<T, TokensError> {
+        let unwritable = |cause| TokensError::Unwritable { file: self.file.clone(), cause };
+        let _held = flowstart_files::hold(&self.file).map_err(unwritable)?;
+        let mut kept = self.in_file()?;
+        let mut received = locked(&self.received);
+        for token in &*received {
+            keep(&mut kept, token.clone());
+        }
+        let changed = change(&mut kept);
         let lines = kept.iter().map(|(server, token)| format!("{server} {}\n", hexadecimal::encode(token)));
         // The latest are at the end, and no more is written than can be read again.
         let mut lines: Vec<String> = lines
@@ -110,9 +128,24 @@ impl Tokens {
             })
             .collect();
         lines.reverse();
-        flowstart_files::replace_secret(&self.file, lines.concat().as_bytes())
-            .map_err(|cause| TokensError::Unwritable { file: self.file.clone(), cause })
+        flowstart_files::replace_secret(&self.file, lines.concat().as_bytes()).map_err(unwritable)?;
+        received.clear();
+        Ok(changed)
     }
+}
+
+/// Adds a token, and gives up a server's oldest if it has too many.
+fn keep(kept: &mut Kept, (server_name, token): (String, Bytes)) {
+    if kept.iter().filter(|(server, _)| *server == server_name).count() >= PER_SERVER
+        && let Some(oldest) = kept.iter().position(|(server, _)| *server == server_name)
+    {
+        kept.remove(oldest);
+    }
+    kept.push((server_name, token));
+}
+
+fn locked(tokens: &Mutex<Kept>) -> MutexGuard<'_, Kept> {
+    tokens.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl TokenStore for Tokens {
@@ -120,17 +153,11 @@ impl TokenStore for Tokens {
         if token.len() > LONGEST {
             return;
         }
-        let mut kept = self.kept();
-        kept.push((server_name.to_owned(), token));
-        if kept.iter().filter(|(server, _)| server == server_name).count() > PER_SERVER
-            && let Some(oldest) = kept.iter().position(|(server, _)| server == server_name)
-        {
-            kept.remove(oldest);
-        }
+        keep(&mut locked(&self.received), (server_name.to_owned(), token));
     }
 
     fn take(&self, server_name: &str) -> Option<Bytes> {
-        let mut reserved = self.reserved.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut reserved = locked(&self.reserved);
         let place = reserved.iter().position(|(server, _)| server == server_name)?;
         Some(reserved.swap_remove(place).1)
     }
@@ -195,6 +222,30 @@ mod tests {
         let taken: Vec<_> = std::iter::from_fn(|| tokens.take("a.example")).map(|token| token[0]).collect();
         assert_eq!(taken.len(), 3);
         assert_eq!((lines().as_str(), tokens.take("b.example")), ("b.example 09\n", None));
+    }
+
+    #[test]
+    fn two_processes_send_no_token_twice_and_lose_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("tokens");
+        std::fs::write(&file, "a.example 01\na.example 02\n").unwrap();
+        let [one, other] = [(); 2].map(|()| Tokens::read(&file).unwrap());
+        one.reserve("a.example");
+        other.reserve("a.example");
+        let taken = [&one, &other].map(|tokens| tokens.take("a.example").unwrap()[0]);
+        assert_eq!(taken, [2, 1]);
+        one.insert("a.example", vec![3].into());
+        other.insert("b.example", vec![4].into());
+        other.save().unwrap();
+        one.save().unwrap();
+        one.save().unwrap();
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "b.example 04\na.example 03\n");
+        // What became unusable meanwhile stays as it is, and a token that the file still has is not sent.
+        std::fs::write(&file, "a.example 03\nnonsense\n").unwrap();
+        one.reserve("a.example");
+        assert_eq!(one.take("a.example"), None);
+        assert!(matches!(one.save(), Err(TokensError::Unusable { .. })));
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "a.example 03\nnonsense\n");
     }
 
     #[test]

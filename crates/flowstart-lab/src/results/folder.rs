@@ -8,7 +8,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use flowstart_files::{create_folders, put_in_place, sync_content};
+use flowstart_files::{create_folders, is_still, put_in_place, sync_content};
 
 /// The file of a [`Manifest`](super::manifest::Manifest).
 pub const MANIFEST: &str = "manifest.json";
@@ -194,21 +194,6 @@ fn occupy(folder: &Path) -> Result<Occupied, String> {
             Err(TryLockError::Error(error)) => return Err(format!("cannot be locked: {error}")),
         }
     }
-}
-
-/// Whether a path still leads to the file that was opened there.
-#[cfg(unix)]
-fn is_still(file: &File, path: &Path) -> bool {
-    use std::os::unix::fs::MetadataExt;
-
-    let place = |metadata: &fs::Metadata| (metadata.dev(), metadata.ino());
-    matches!((file.metadata(), fs::metadata(path)), (Ok(opened), Ok(named)) if place(&opened) == place(&named))
-}
-
-/// Whether a path still leads to a file: on other systems an open file cannot be removed.
-#[cfg(not(unix))]
-fn is_still(_: &File, path: &Path) -> bool {
-    path.exists()
 }
 
 /// Writes a file completely or not at all.

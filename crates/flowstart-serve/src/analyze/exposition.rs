@@ -33,28 +33,23 @@ pub struct NoSample {
     pub cause: String,
 }
 
-/// The samples of a text.
+/// The samples of a text, one after the other.
 ///
 /// # Errors
 ///
-/// [`NoSample`] for the first line that is neither a sample nor a comment, or for the end if it is not that of a whole
-/// text (`# EOF`): counts of one that was cut would be too small.
-pub fn samples(text: &str) -> Result<Vec<Sample>, NoSample> {
-    let mut samples = Vec::new();
-    let mut is_whole = false;
-    for (line, content) in (1..).zip(text.lines()) {
-        let content = content.trim();
-        is_whole = content == END || (is_whole && content.is_empty());
-        if !content.is_empty() && !content.starts_with('#') {
-            samples.push(sample(line, content).map_err(|cause| NoSample { line, cause })?);
-        }
-    }
-    if !is_whole {
+/// [`NoSample`] for a line that is neither a sample nor a comment, and for the end if it is not that of a whole text
+/// (`# EOF`): counts of one that was cut would be too small.
+pub fn samples(text: &str) -> impl Iterator<Item = Result<Sample, NoSample>> {
+    let lines = (1..).zip(text.lines().map(str::trim));
+    let samples = lines.filter(|(_, content)| !content.is_empty() && !content.starts_with('#'));
+    let samples = samples.map(|(line, content)| sample(line, content).map_err(|cause| NoSample { line, cause }));
+    let last = text.lines().rev().map(str::trim).find(|content| !content.is_empty());
+    let end = (last != Some(END)).then(|| {
         let cause =
             format!("the last line is not `{END}`, so the end may be missing; save metrics as OpenMetrics has them");
-        return Err(NoSample { line: text.lines().count(), cause });
-    }
-    Ok(samples)
+        Err(NoSample { line: text.lines().count(), cause })
+    });
+    samples.chain(end)
 }
 
 fn sample(line: usize, text: &str) -> Result<Sample, String> {
@@ -130,10 +125,14 @@ fn is_name(text: &str) -> bool {
 mod tests {
     use super::*;
 
+    fn all(text: &str) -> Result<Vec<Sample>, NoSample> {
+        samples(text).collect()
+    }
+
     #[test]
     fn samples_are_read() {
         let text = "# TYPE a counter\na_total{x=\"1\",y=\"a\\\"b\\\\,}\\n\"} 3 1700000000 # {id=\"7\"} 2\n\nb -1.5e3\nc{} +Inf\n# EOF\n";
-        let read = samples(text).unwrap();
+        let read = all(text).unwrap();
         assert_eq!((read[0].name.as_str(), read[0].value, read[0].line), ("a_total", 3.0, 2));
         assert_eq!((read[0].labels["x"].as_str(), read[0].labels["y"].as_str()), ("1", "a\"b\\,}\n"));
         assert_eq!((read[1].value, read[1].labels.len(), read[2].value), (-1500.0, 0, f64::INFINITY));
@@ -142,11 +141,11 @@ mod tests {
     #[test]
     fn what_was_cut_is_refused() {
         let whole = "a 1\nb 2\n# EOF\n";
-        assert_eq!(samples(whole).unwrap().len(), 2);
+        assert_eq!(all(whole).unwrap().len(), 2);
         for end in [8, 4, 0] {
-            assert!(samples(&whole[..end]).unwrap_err().cause.contains("`# EOF`"), "{end}");
+            assert!(all(&whole[..end]).unwrap_err().cause.contains("`# EOF`"), "{end}");
         }
-        assert!(samples("a 1\n# EOF\nb 2\n").unwrap_err().cause.contains("`# EOF`"));
+        assert!(all("a 1\n# EOF\nb 2\n").unwrap_err().cause.contains("`# EOF`"));
     }
 
     #[test]
@@ -164,7 +163,7 @@ mod tests {
             ("a{x} 2", "form name"),
         ];
         for (line, message) in refused {
-            let error = samples(&format!("b 1\n{line}\n")).unwrap_err();
+            let error = all(&format!("b 1\n{line}\n")).unwrap_err();
             assert!(error.line == 2 && error.cause.contains(message), "{line}: {error}");
         }
     }

@@ -125,11 +125,11 @@ pub fn read(path: &Path) -> Result<Scrape, MetricsError> {
 pub fn parse(text: &str, path: &Path) -> Result<Scrape, MetricsError> {
     let failed = |line, cause| MetricsError::Line { path: path.to_owned(), line, cause };
     let unfit = |cause| MetricsError::File { path: path.to_owned(), cause };
-    let samples = exposition::samples(text).map_err(|error| failed(error.line, error.cause))?;
     let mut scrape = Scrape { path: path.to_owned(), ..Scrape::default() };
     let mut known = false;
-    for sample in &samples {
-        known |= scrape.take(sample).map_err(|cause| failed(sample.line, format!("{}: {cause}", sample.name)))?;
+    for sample in exposition::samples(text) {
+        let sample = sample.map_err(|error| failed(error.line, error.cause))?;
+        known |= scrape.take(&sample).map_err(|cause| failed(sample.line, format!("{}: {cause}", sample.name)))?;
     }
     if !known {
         let cause =

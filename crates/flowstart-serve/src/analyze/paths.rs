@@ -13,6 +13,8 @@ use crate::metrics::{BY_LINK, path_names as names};
 
 /// Most bounds of a histogram.
 const MOST_BOUNDS: usize = 200;
+/// Most series of a histogram, as of servers: each takes memory of several times its text.
+const MOST_SERIES: usize = 10_000;
 
 /// Connections between two bounds of a histogram.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -63,19 +65,26 @@ pub fn parse(text: &[u8], path: &Path) -> Result<Paths, MetricsError> {
     let file = |cause| MetricsError::File { path: path.to_owned(), cause };
     let text = std::str::from_utf8(text).map_err(|error| file(error.to_string()))?;
     let line = |line, cause| MetricsError::Line { path: path.to_owned(), line, cause };
-    let samples = exposition::samples(text).map_err(|error| line(error.line, error.cause))?;
     let of_link = |sample: &Sample| sample.labels.get("by").is_some_and(|by| by == BY_LINK);
-    let all = |_: &Sample| true;
-    let histogram = |name: &str, counts: &dyn Fn(&Sample) -> bool| {
-        histogram(&samples, name, counts).map_err(|(number, cause)| {
-            let cause = format!("{name}: {cause}");
-            if number == 0 { file(cause) } else { line(number, cause) }
-        })
-    };
-    let rtts = histogram(names::MIN_RTT, &all)?;
-    let rates = histogram(names::RATE, &of_link)?;
-    let sizes = histogram(names::SIZE, &all)?;
-    let known: f64 = samples.iter().filter(|sample| sample.name == names::KNOWN).map(|sample| sample.value).sum();
+    let mut histograms = [names::MIN_RTT, names::RATE, names::SIZE].map(Histogram::of);
+    let mut known = 0.0;
+    for sample in exposition::samples(text) {
+        let sample = sample.map_err(|error| line(error.line, error.cause))?;
+        if sample.name == names::KNOWN {
+            known += sample.value;
+        }
+        let base = sample.name.strip_suffix("_bucket").unwrap_or_default();
+        let counts = base != names::RATE || of_link(&sample);
+        if let Some(histogram) = histograms.iter_mut().find(|histogram| counts && histogram.name == base) {
+            let (number, name) = (sample.line, histogram.name);
+            histogram.take(sample).map_err(|cause| line(number, format!("{name}: {cause}")))?;
+        }
+    }
+    let [rtts, rates, sizes] = histograms.map(|histogram| {
+        let name = histogram.name;
+        histogram.buckets().map_err(|cause| file(format!("{name}: {cause}")))
+    });
+    let (rtts, rates, sizes) = (rtts?, rates?, sizes?);
     let connections = Bucket::sum(&rtts);
     if !(0.0..=connections).contains(&known) {
         let cause = format!("{}: {known} of {connections} connections cannot be", names::KNOWN);
@@ -84,57 +93,68 @@ pub fn parse(text: &[u8], path: &Path) -> Result<Paths, MetricsError> {
     Ok(Paths { rtts, rates, sizes, known: known / connections })
 }
 
-/// A histogram whose series count where they fit. An error has its line, 0 for all of it.
-fn histogram(samples: &[Sample], name: &str, counts: &dyn Fn(&Sample) -> bool) -> Result<Vec<Bucket>, (usize, String)> {
-    let is_bucket = |sample: &&Sample| sample.name.strip_suffix("_bucket") == Some(name) && counts(sample);
-    // Cumulative counts by series, with the bounds of all of them.
-    let mut series: BTreeMap<Vec<(&str, &str)>, (f64, f64)> = BTreeMap::new();
-    let mut between: BTreeMap<Bound, f64> = BTreeMap::new();
-    for sample in samples.iter().filter(is_bucket) {
-        let wrong = |cause: String| (sample.line, cause);
-        let bound = sample.labels.get("le").ok_or_else(|| wrong("label `le` is missing".into()))?;
+/// A histogram under way.
+struct Histogram {
+    name: &'static str,
+    /// Of each series its last bound, and the connections up to there.
+    series: BTreeMap<Vec<(String, String)>, (f64, f64)>,
+    /// Connections of all series up to a bound, above the one before.
+    between: BTreeMap<Bound, f64>,
+}
+
+impl Histogram {
+    const fn of(name: &'static str) -> Self {
+        Self { name, series: BTreeMap::new(), between: BTreeMap::new() }
+    }
+
+    fn take(&mut self, mut sample: Sample) -> Result<(), String> {
+        let bound = sample.labels.remove("le").ok_or("label `le` is missing")?;
         let bound = bound.parse().ok().filter(|bound: &f64| *bound > 0.0);
-        let bound = bound.ok_or_else(|| wrong("label le: allowed is a number above 0".into()))?;
-        let labels = sample.labels.iter().filter(|(label, _)| *label != "le");
-        let labels = labels.map(|(label, value)| (label.as_str(), value.as_str())).collect();
-        let (last, below) = series.entry(labels).or_insert((0.0, 0.0));
+        let bound = bound.ok_or("label le: allowed is a number above 0")?;
+        let labels = sample.labels.into_iter().collect();
+        let (last, below) = self.series.entry(labels).or_insert((0.0, 0.0));
         if bound <= *last {
-            return Err(wrong(format!("label le: {bound} is not above the bound before it")));
+            return Err(format!("label le: {bound} is not above the bound before it"));
         }
         if !(sample.value >= *below && sample.value < 9e15) {
-            return Err(wrong(format!("{} up to {bound} cannot follow {below} before", sample.value)));
+            return Err(format!("{} up to {bound} cannot follow {below} before", sample.value));
         }
-        *between.entry(Bound(bound)).or_insert(0.0) += sample.value - *below;
+        *self.between.entry(Bound(bound)).or_insert(0.0) += sample.value - *below;
         (*last, *below) = (bound, sample.value);
-        if between.len() > MOST_BOUNDS {
-            return Err(wrong(format!("allowed are {MOST_BOUNDS} bounds")));
+        if self.between.len() > MOST_BOUNDS {
+            return Err(format!("allowed are {MOST_BOUNDS} bounds"));
         }
-    }
-    if let Some((labels, _)) = series.iter().find(|(_, (last, _))| last.is_finite()) {
-        let labels: Vec<String> = labels.iter().map(|(label, value)| format!("{label}={}", start_of(value))).collect();
-        return Err((0, format!("{{{}}} has no bucket le=\"+Inf\"", labels.join(","))));
-    }
-    let mut buckets = Vec::new();
-    let mut low: Option<f64> = None;
-    for (Bound(high), count) in between {
-        let value = match low {
-            // Rounding must not lead out of the bucket, nor the product beyond what a number can be.
-            Some(low) if high.is_finite() => (low.sqrt() * high.sqrt()).clamp(low, high),
-            Some(low) => low,
-            None => high,
-        };
-        if count > 0.0 && value.is_finite() {
-            buckets.push(Bucket { value, count });
+        if self.series.len() > MOST_SERIES {
+            return Err(format!("allowed are {MOST_SERIES} series; add those of several servers up before"));
         }
-        low = Some(high);
+        Ok(())
     }
-    if buckets.is_empty() {
-        return Err((
-            0,
-            "counts no connection; it is needed, from `flowstart serve --metrics` or another server".into(),
-        ));
+
+    fn buckets(self) -> Result<Vec<Bucket>, String> {
+        if let Some((labels, _)) = self.series.iter().find(|(_, (last, _))| last.is_finite()) {
+            let labels: Vec<String> =
+                labels.iter().map(|(label, value)| format!("{label}={}", start_of(value))).collect();
+            return Err(format!("{{{}}} has no bucket le=\"+Inf\"", labels.join(",")));
+        }
+        let mut buckets = Vec::new();
+        let mut low: Option<f64> = None;
+        for (Bound(high), count) in self.between {
+            let value = match low {
+                // Rounding must not lead out of the bucket, nor the product beyond what a number can be.
+                Some(low) if high.is_finite() => (low.sqrt() * high.sqrt()).clamp(low, high),
+                Some(low) => low,
+                None => high,
+            };
+            if count > 0.0 && value.is_finite() {
+                buckets.push(Bucket { value, count });
+            }
+            low = Some(high);
+        }
+        if buckets.is_empty() {
+            return Err("counts no connection; it is needed, from `flowstart serve --metrics` or another server".into());
+        }
+        Ok(buckets)
     }
-    Ok(buckets)
 }
 
 /// A bound of a histogram; they have an order.
@@ -218,5 +238,9 @@ mod tests {
             .map(|bound| format!("flowstart_connection_min_rtt_seconds_bucket{{le=\"{bound}\"}} 1\n"))
             .collect();
         assert!(parsed(&(many + "# EOF\n")).unwrap_err().to_string().contains("allowed are 200 bounds"));
+        let many: String = (0..=MOST_SERIES)
+            .map(|server| format!("flowstart_connection_min_rtt_seconds_bucket{{le=\"+Inf\",a=\"{server}\"}} 1\n"))
+            .collect();
+        assert!(parsed(&(many + "# EOF\n")).unwrap_err().to_string().contains("allowed are 10000 series"));
     }
 }
