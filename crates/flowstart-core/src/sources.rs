@@ -5,7 +5,8 @@
 //! why the rest was left out.
 //!
 //! Whether a launch depends on a statement is tried, not declared: without it the scheme would launch otherwise, or
-//! wait otherwise ([`StartupState::depends_on`]). In the same way a scheme shows what it can use at all
+//! wait otherwise ([`StartupState::depends_on`]). Where several state the same, so that each can be left out and not all
+//! of them, the first of [`Known::ALL`] counts. In the same way a scheme shows what it can use at all
 //! ([`StartupConfig::senses`]), so a host that has none of it can refuse the scheme.
 
 use alloc::format;
@@ -344,14 +345,26 @@ fn outcome(scheme: &StartupState, now: Timestamp, path: &PathKnowledge) -> Strin
 
 impl StartupState {
     /// The parts of `path` without which this scheme, which has not launched yet, would launch otherwise or be in
-    /// another state afterwards.
+    /// another state afterwards. With these alone it launches as it does with all, so they are none only where it
+    /// launches as it does without any.
     pub fn depends_on(&self, now: Timestamp, path: &PathKnowledge) -> Vec<Known> {
         let known = Known::ALL.into_iter().filter(|known| known.is_in(path)).collect::<Vec<_>>();
         if known.is_empty() {
             return known;
         }
         let with_all = outcome(self, now, path);
-        known.into_iter().filter(|known| outcome(self, now, &known.forgotten(path)) != with_all).collect()
+        let is_needed = |known: Known, of: &PathKnowledge| outcome(self, now, &known.forgotten(of)) != with_all;
+        // From the last on, each is left out for good that is not needed beside those that stay.
+        let (mut left, mut used) = (path.clone(), Vec::new());
+        for known in known.into_iter().rev() {
+            if is_needed(known, &left) || (left != *path && is_needed(known, path)) {
+                used.push(known);
+            } else {
+                left = known.forgotten(&left);
+            }
+        }
+        used.reverse();
+        used
     }
 }
 
@@ -508,6 +521,30 @@ mod tests {
         let capped = &sources.findings()[1];
         assert_eq!(capped.stated.and_then(|one| one.rate()), Some(Rate::from_mbit(80)));
         assert_eq!(capped.believed.and_then(|one| one.rate()), Some(Rate::from_mbit(20)));
+    }
+
+    #[test]
+    fn of_sources_that_agree_the_first_counts() {
+        let rate = Rate::from_mbit(30);
+        let hint = Hint { bandwidth: rate, technology: crate::path::AccessTechnology::Unknown };
+        let agreed = PathKnowledge {
+            handshake_rtt: Some(Duration::from_millis(50)),
+            bytes_waiting: Some(Bytes::new(40_000_000)),
+            hint: Some(hint),
+            oracle_rate: Some(rate),
+            ..PathKnowledge::default()
+        };
+        let of = |name: &str, path: &PathKnowledge| {
+            let config = StartupConfig::defaults().into_iter().find(|one| one.name() == name).unwrap();
+            config.for_usual_host().depends_on(Timestamp::ZERO, path)
+        };
+        assert_eq!(of("more-start", &agreed), [Known::Hint]);
+        assert_eq!(of("more-start", &PathKnowledge { requested_rate: Some(rate), ..agreed.clone() }), [Known::Hint]);
+        // Two that bear each other out are both needed, and a third is not.
+        assert_eq!(of("plumb", &agreed), [Known::Hint, Known::Oracle]);
+        let third = PathKnowledge { train_rate: Some(rate), ..agreed.clone() };
+        assert_eq!(of("plumb", &third), [Known::Hint, Known::Oracle]);
+        assert_eq!(of("slow-start", &third), []);
     }
 
     #[test]

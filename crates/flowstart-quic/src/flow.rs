@@ -54,6 +54,8 @@ pub struct Status {
     pub startup_lost: Bytes,
     /// When the scheme launched, its window and its rate.
     pub launch: Option<(Timestamp, Bytes, Option<Rate>)>,
+    /// The rate at which the launch leaves: that of the scheme, or by the host's rule.
+    pub launch_rate: Option<Rate>,
     /// When startup ended, why, and the window it left.
     pub exit: Option<(Timestamp, ExitReason, Bytes)>,
     /// How often the connection has moved to another path.
@@ -73,6 +75,8 @@ struct Shared {
     status: Status,
     /// The RTT of the handshake is only the client's word.
     doubts: bool,
+    /// The most at which a launch leaves that depends on the client's word.
+    cap: Option<Rate>,
     /// Number of controllers built for this flow.
     built: u64,
     /// The window that it shares with other connections to its peer.
@@ -153,6 +157,14 @@ impl Flow {
         self.shared().doubts = true;
     }
 
+    /// What is launched on the client's word, its hint or what it reports of the handshake, leaves no faster than this
+    /// until it is acknowledged. Of several calls before the launch the lowest rate counts. It needs
+    /// [`Flow::doubt_handshake`].
+    pub fn cap_launch(&self, rate: Rate) {
+        let mut shared = self.shared();
+        shared.cap = Some(shared.cap.map_or(rate, |before| before.min(rate)));
+    }
+
     /// The connection shares this window with others to its peer, if its scheme shares one. Only a call before the
     /// host builds the controller counts.
     pub fn share(&self, window: Arc<SharedWindow>) {
@@ -167,6 +179,16 @@ impl Flow {
     /// Whether [`Flow::doubt_handshake`] was called.
     pub(crate) fn doubts_handshake(&self) -> bool {
         self.shared().doubts
+    }
+
+    /// The launch leaves at this rate.
+    pub(crate) fn launches_at(&self, rate: Option<Rate>) {
+        self.shared().status.launch_rate = rate;
+    }
+
+    /// The rate of [`Flow::cap_launch`].
+    pub(crate) fn launch_cap(&self) -> Option<Rate> {
+        self.shared().cap
     }
 
     /// The application is about to send `payload` bytes; `packet` is the size of its UDP payloads. Ends the waiting of

@@ -31,7 +31,7 @@ const STACKED: [&str; 2] = ["vlan", "bond"];
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// Speeds by the name of the interface, for interfaces that do not know their speed. Default: none.
+    /// Speeds by the name of the interface, which count before what it says of itself. Default: none.
     pub speeds: BTreeMap<String, Rate>,
     /// Where sysfs is mounted. Default `/sys`.
     pub sysfs: PathBuf,
@@ -87,9 +87,6 @@ pub enum InterfaceError {
 impl Config {
     /// The speed of the interface `name`, `None` when neither the operator nor the kernel knows it.
     pub fn speed(&self, name: &str) -> Result<Option<Rate>, InterfaceError> {
-        if let Some(rate) = self.speeds.get(name) {
-            return Ok(Some(*rate));
-        }
         if name.is_empty() || name.len() > NAME_MAX || matches!(name, "." | "..") || name.contains(['/', '\0']) {
             return Err(InterfaceError::Name(name.into()));
         }
@@ -98,6 +95,9 @@ impl Config {
         let io = |path: &Path, cause| InterfaceError::Io { path: path.into(), cause };
         if missing(&folder).map_err(|cause| io(&folder, cause))? {
             return Err(InterfaceError::Missing(name.into()));
+        }
+        if let Some(rate) = self.speeds.get(name) {
+            return Ok(Some(*rate));
         }
         let device = folder.join("device");
         if missing(&device).map_err(|cause| io(&device, cause))? && !stacked(&folder.join("uevent"))? {
@@ -254,6 +254,17 @@ mod tests {
         let (_root, mut config) = tree("wwan0", true, "DEVTYPE=wwan\n", Some("-1\n"));
         config.speeds.insert("wwan0".into(), Rate::from_mbit(32));
         assert_eq!(config.speed("wwan0").unwrap(), Some(Rate::from_mbit(32)));
+        // But not that it is there.
+        config.speeds.insert("wwan1".into(), Rate::from_mbit(32));
+        assert!(matches!(config.speed("wwan1"), Err(InterfaceError::Missing(_))));
+    }
+
+    #[test]
+    fn a_speed_that_changes_counts_from_then_on() {
+        let (root, config) = tree("eth0", true, "", Some("1000\n"));
+        assert_eq!(config.speed("eth0").unwrap(), Some(Rate::from_mbit(1000)));
+        fs::write(root.path().join("class/net/eth0/speed"), "100\n").unwrap();
+        assert_eq!(config.speed("eth0").unwrap(), Some(Rate::from_mbit(100)));
     }
 
     #[test]

@@ -690,6 +690,49 @@ fn silenced_path(server: &Server) -> (SocketAddr, Arc<AtomicBool>) {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
+fn open_connections_keep_to_the_bound_of_memory_together() {
+    let folder = tempfile::tempdir().unwrap();
+    let [cert, key] = certificate(folder.path(), 2090);
+    // What four clients that acknowledge nothing take, in kB of 1024.
+    let taken = |memory: &str| {
+        let options = ["--cert", &cert, "--key", &key, "--connection-memory", "8MB", "--stall", "60s"];
+        let server = Server::start(&[&options[..], &["--memory", memory]].concat());
+        let resident = || -> u64 {
+            let status = std::fs::read_to_string(format!("/proc/{}/status", server.child.id())).unwrap();
+            let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+            line.trim_matches(|one: char| !one.is_ascii_digit()).parse().unwrap()
+        };
+        assert_eq!(server.timings("/generate/100KB")["bytes"], 100_000);
+        let (before, all) = (resident(), std::sync::Barrier::new(5));
+        let silent = || {
+            let (address, silenced) = silenced_path(&server);
+            let tls = Arc::new(trusting(&cert).with_encoded_parameters(Vec::new()));
+            connected_at(address, tls, 1 << 30, async |connection| {
+                let (mut asked, mut answer) = connection.open_bi().await.unwrap();
+                asked.write_all(&request("/generate/1000GB", &[])).await.unwrap();
+                asked.finish().unwrap();
+                answer.read(&mut [0; 1]).await.unwrap();
+                silenced.store(true, Ordering::Relaxed);
+                all.wait();
+                all.wait();
+            })
+        };
+        std::thread::scope(|scope| {
+            let clients: [_; 4] = std::array::from_fn(|_| scope.spawn(silent));
+            all.wait();
+            std::thread::sleep(Duration::from_secs(1));
+            let after = resident();
+            all.wait();
+            clients.into_iter().for_each(|client| client.join().unwrap().unwrap());
+            after.saturating_sub(before)
+        })
+    };
+    let [bound, free] = ["2MB", "1GB"].map(taken);
+    assert!(bound < 8_000 && free > 20_000, "{bound} and {free} kB");
+}
+
+#[test]
 fn who_does_not_acknowledge_the_end_of_an_answer_is_given_up() {
     let folder = tempfile::tempdir().unwrap();
     let [cert, key] = certificate(folder.path(), 2090);

@@ -141,11 +141,13 @@ pub struct Verdict {
     pub rate: Option<Rate>,
     /// Why, for logs and metrics.
     pub reason: Reason,
+    /// The lowest cap of the policy; `None`: it has none. What a launch owes to the hint leaves no faster.
+    pub cap: Option<Rate>,
 }
 
 impl Verdict {
     const fn refused(reason: Reason) -> Self {
-        Self { rate: None, reason }
+        Self { rate: None, reason, cap: None }
     }
 
     /// The hint as far as it is used, for [`PathKnowledge::hint`](flowstart_core::path::PathKnowledge::hint).
@@ -158,12 +160,12 @@ impl HintPolicy {
     /// What becomes of `hint`.
     pub fn decide(&self, hint: &BandwidthHint, evidence: &Evidence) -> Verdict {
         match self {
-            Self::Accept => Verdict { rate: Some(hint.rate), reason: Reason::Accepted },
+            Self::Accept => Verdict { rate: Some(hint.rate), reason: Reason::Accepted, cap: None },
             Self::Ignore => Verdict::refused(Reason::Ignored),
             Self::Cap(caps) => caps.decide(hint, evidence),
             Self::Validate { share } => match evidence.delivered {
                 Some(delivered) if delivered >= hint.rate.scale(*share) => {
-                    Verdict { rate: Some(hint.rate), reason: Reason::Accepted }
+                    Verdict { rate: Some(hint.rate), reason: Reason::Accepted, cap: None }
                 }
                 _ => Verdict::refused(Reason::NotConfirmed),
             },
@@ -214,10 +216,11 @@ impl Caps {
             (Cap::History, self.history.map(|multiple| part(evidence.delivered, multiple))),
         ];
         let lowest = limits.into_iter().filter_map(|(cap, limit)| Some((cap, limit?))).min_by_key(|(_, limit)| *limit);
+        let cap = lowest.map(|(_, limit)| limit);
         match lowest {
             Some((cap, limit)) if limit < hint.rate && limit < MIN_RATE => Verdict::refused(Reason::Exhausted(cap)),
-            Some((cap, limit)) if limit < hint.rate => Verdict { rate: Some(limit), reason: Reason::Capped(cap) },
-            _ => Verdict { rate: Some(hint.rate), reason: Reason::Accepted },
+            Some((by, limit)) if limit < hint.rate => Verdict { rate: Some(limit), reason: Reason::Capped(by), cap },
+            _ => Verdict { rate: Some(hint.rate), reason: Reason::Accepted, cap },
         }
     }
 

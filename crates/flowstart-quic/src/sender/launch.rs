@@ -6,10 +6,10 @@ use flowstart_core::doubt::Doubt;
 use flowstart_core::needs::Needs;
 use flowstart_core::path::PathKnowledge;
 use flowstart_core::sources::name::CONCURRENT;
-use flowstart_core::sources::{Statement, Verdict};
+use flowstart_core::sources::{Known, Statement, Verdict};
 use flowstart_core::units::Bytes;
 
-use super::{Membership, Sender};
+use super::{Membership, Sender, UNPACED};
 
 impl Sender {
     /// Congestion needs a response, and only a launched controller can give it: the launch uses what is known by now.
@@ -39,8 +39,15 @@ impl Sender {
         self.launched_after = Some(position);
         self.first_flight = true;
         self.publish();
+        let is_claimed = used.iter().any(|known| matches!(known, Known::Hint | Known::Train));
+        let cap = self.flow.launch_cap().filter(|_| is_claimed);
         let launch = self.status.launch.zip(stretchable);
-        self.doubt = launch.map(|((_, window, rate), rtt)| Doubt::new(window, rate, rtt));
+        self.doubt = launch.map(|((_, window, rate), rtt)| {
+            let most = rate.into_iter().chain(cap).min();
+            Doubt::new(window, most, rtt)
+        });
+        self.status.launch_rate = Some(self.present().pacing_rate).filter(|rate| *rate != UNPACED);
+        self.flow.launches_at(self.status.launch_rate);
     }
 
     /// The sender, whose time zero is `origin`, takes part in the flow's shared window if its scheme shares one.

@@ -402,6 +402,39 @@ fn a_client_that_delays_its_handshake_gains_no_window() {
 }
 
 #[test]
+fn what_is_launched_on_a_clients_word_leaves_no_faster_than_its_cap_until_it_is_acknowledged() {
+    let rate = Rate::from_mbit(10);
+    let hint = Some(Hint { bandwidth: rate, technology: AccessTechnology::Unknown });
+    let after_handshake = |path: PathKnowledge, scheme: &str| {
+        let startup = StartupConfig::defaults().into_iter().find(|config| config.name() == scheme).unwrap();
+        let path = PathKnowledge { bytes_waiting: Some(Bytes::new(50_000_000)), ..path };
+        let mut sender = sender(startup, AvoidanceConfig::defaults().swap_remove(1), path);
+        sender.flow.doubt_handshake();
+        sender.flow.cap_launch(rate);
+        sender.flow.cap_launch(Rate::from_mbit(20));
+        sender.on_sent(at(0), PACKET, 0);
+        sender.on_acknowledged(at(100), at(0), PACKET, Some(0), INITIAL_RTT);
+        sender.on_acknowledgement_end(at(100), Bytes::ZERO, true);
+        sender
+    };
+    let mut sender = after_handshake(PathKnowledge { hint, ..Default::default() }, "blitzstart");
+    assert_eq!((sender.answer().pacing_rate, sender.flow.status().launch_rate), (rate, Some(rate)));
+    // 125 KB were launched. When they have arrived, the host's own rule counts.
+    for number in 1..=125_000 / PACKET.get() + 1 {
+        sender.on_sent(at(100), PACKET, number);
+    }
+    for number in 1..=125_000 / PACKET.get() + 1 {
+        sender.on_acknowledged(at(200), at(100), PACKET, Some(number), Duration::from_millis(100));
+    }
+    sender.on_acknowledgement_end(at(200), Bytes::ZERO, false);
+    assert!(sender.answer().pacing_rate > rate, "{}", sender.answer().pacing_rate);
+    // What the server measured itself is no client's word.
+    let saved = SavedPath { rtt: Duration::from_millis(100), cwnd: Bytes::new(500_000), age: Duration::ZERO };
+    let knows = PathKnowledge { saved: Some(saved), ..Default::default() };
+    assert!(after_handshake(knows, "more-start").answer().pacing_rate > rate);
+}
+
+#[test]
 fn a_launch_that_believes_nobody_is_not_doubted() {
     for scheme in ["rapid-start", "suss", "jump-start"] {
         for handshake in [100, 3000] {

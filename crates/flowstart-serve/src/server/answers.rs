@@ -26,7 +26,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::asked::{Asked, malformed, refusal};
 use super::content::{self, Absent, Object};
-use super::memory::Holder;
+use super::memory::{self, Holder};
 use super::qlog;
 use super::quick_start::Asking;
 use super::scone::Advised;
@@ -43,6 +43,9 @@ const ANSWERS: usize = 16;
 const LEAST_READ: Bytes = Bytes::new(16 * 1024 * ANSWERS as u64);
 /// How much more than is in flight may count as not acknowledged: fields are counted with more than they have.
 const SLACK: u64 = 2 * unacknowledged::FIELDS;
+/// Of a connection with this much at most, all may have arrived: fields of each answer are counted with more than they
+/// have.
+const NOTHING_HELD: u64 = SLACK + ANSWERS as u64 * unacknowledged::FIELDS;
 /// Interval between checks for the arrival of an answer.
 const POLL: Duration = Duration::from_millis(5);
 /// The longest such interval.
@@ -327,7 +330,7 @@ impl Client {
 
     async fn send(&self, mut object: Object, stream: &mut Answer, open: &mut OpenAnswer<'_>) -> Result<(), Cut> {
         loop {
-            let chunk = match object.next().await {
+            let mut chunk = match object.next().await {
                 Ok(Some(chunk)) => chunk,
                 Ok(None) => return Ok(()),
                 Err(error) => {
@@ -337,10 +340,38 @@ impl Client {
                 }
             };
             self.until_cuts_are_few().await?;
-            self.server.metrics.payload.inc_by(chunk.len() as u64);
-            open.give(chunk.len() as u64);
-            self.in_time(stream.send_data(chunk)).await?;
+            while !chunk.is_empty() {
+                let piece = chunk.split_to(self.piece_of(chunk.len()).await?);
+                let bytes = piece.len() as u64;
+                self.server.metrics.payload.inc_by(bytes);
+                open.give(bytes);
+                if let Some(memory) = &self.server.memory {
+                    memory.give(bytes);
+                }
+                self.in_time(stream.send_data(piece)).await?;
+            }
         }
+    }
+
+    /// How much of this much may be given to QUIC now. While all connections hold what they may, it is little, and waits
+    /// until what this one was given has arrived.
+    async fn piece_of(&self, bytes: usize) -> Result<usize, Cut> {
+        let Some(memory) = &self.server.memory else { return Ok(bytes) };
+        let delivered = || self.flow.status().delivered.get();
+        let (mut before, mut since) = (delivered(), Instant::now());
+        while memory.is_full(self.server.connections.now()) {
+            let now = delivered();
+            if self.given.of_open(now) <= NOTHING_HELD {
+                return Ok(bytes.min(memory::PIECE));
+            }
+            if now.saturating_sub(before) >= memory::PIECE as u64 {
+                (before, since) = (now, Instant::now());
+            } else if since.elapsed() > self.server.limits.stall {
+                return Err(Cut);
+            }
+            tokio::time::sleep(POLL).await;
+        }
+        Ok(bytes)
     }
 
     /// What a client that reads ends soon, or waits for while it reads other answers of the connection.

@@ -1,4 +1,5 @@
-//! A bound on what all connections hold together.
+//! A bound on what all connections hold together: where it is reached, new ones are refused, and those that are open
+//! get content in small pieces, the next when the one before has arrived.
 //!
 //! What an allocator keeps for later is no measure: it stays when the connections are gone. So each connection counts
 //! with what it holds at least, and with the content that its client has not acknowledged.
@@ -13,6 +14,8 @@ use flowstart_core::units::Bytes;
 const CONNECTION: u64 = 80_000;
 /// The share of the bound from which on clients have to prove their addresses.
 const BUSY: f64 = 0.9;
+/// What an open connection is given at a time while the bound is reached.
+pub(super) const PIECE: usize = 16 << 10;
 
 /// Who holds content.
 pub(super) trait Holder: Send + Sync {
@@ -42,7 +45,7 @@ impl Memory {
     /// How often the content is counted.
     pub(super) const INTERVAL: Duration = Duration::from_millis(50);
 
-    /// At most this much, as far as new connections can keep to it: those that are open may still fill theirs.
+    /// At most this much.
     pub(super) fn new(most: Bytes) -> Self {
         Self { most, clients: Mutex::default(), unacknowledged: AtomicU64::new(0) }
     }
@@ -65,6 +68,17 @@ impl Memory {
             true
         });
         self.unacknowledged.store(all, Ordering::Relaxed);
+    }
+
+    /// A connection is given this much content.
+    pub(super) fn give(&self, bytes: u64) {
+        // The next count knows better.
+        self.unacknowledged.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Whether these connections hold all that they may together.
+    pub(super) fn is_full(&self, connections: usize) -> bool {
+        connections as u64 * CONNECTION + self.unacknowledged.load(Ordering::Relaxed) >= self.most.get()
     }
 
     /// What there is for one more connection besides `connections`.
@@ -92,5 +106,11 @@ mod tests {
         );
         memory.unacknowledged.store(4_000_000, Ordering::Relaxed);
         assert_eq!([39, 50].map(|open| memory.room(open)), [Room::Enough, Room::None]);
+        assert_eq!([49, 50].map(|open| memory.is_full(open)), [false, true]);
+        // What is given between two counts counts at once.
+        memory.give(80_000);
+        assert!(memory.is_full(49));
+        memory.count();
+        assert!(!memory.is_full(99));
     }
 }

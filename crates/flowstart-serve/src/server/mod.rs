@@ -45,6 +45,7 @@ use flowstart_core::sources::Known;
 use flowstart_core::units::Bytes;
 use flowstart_quic::hint::HintPolicy;
 use flowstart_quic::quick_start::Unable;
+use flowstart_sensing::interface;
 use flowstart_sensing::path_store::Prefixes;
 use h3::error::Code;
 use noq::crypto::rustls::QuicServerConfig;
@@ -102,6 +103,8 @@ pub struct Config {
     pub oracle: Option<String>,
     /// The interface whose speed counts as known.
     pub interface: Option<InterfaceChoice>,
+    /// Where interfaces tell their speeds, and those that the operator tells in their place.
+    pub interfaces: interface::Config,
     /// The time that an answer may take, from which and from its size follows the rate that the application asks for.
     pub deadline: Option<Duration>,
     /// Whether a returning client's request is answered before the handshake is complete (0-RTT, RFC 8470).
@@ -141,6 +144,7 @@ impl Config {
             path_state_key: None,
             oracle: None,
             interface: None,
+            interfaces: interface::Config::default(),
             deadline: None,
             early_data: false,
             scone: false,

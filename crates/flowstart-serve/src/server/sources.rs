@@ -52,7 +52,8 @@ pub(super) struct SourcesOfServer {
     paths: Option<Result<Arc<Paths>, String>>,
     saver: Option<Saver>,
     oracle: Option<Arc<OracleClient>>,
-    interface: Option<(InterfaceChoice, interface::Config)>,
+    interface: Option<InterfaceChoice>,
+    interfaces: interface::Config,
     /// Whether the policy for hints compares them with the speed of the server's own link.
     judges_by_link: bool,
     /// Of path store, oracle and interface.
@@ -90,7 +91,7 @@ impl SourcesOfServer {
         });
         if let Some(InterfaceChoice::Name(name)) = &config.interface {
             // Its speed may come and go, its name may not.
-            interface::Config::default().speed(name).map_err(|error| ServerError::Source(error.to_string()))?;
+            config.interfaces.speed(name).map_err(|error| ServerError::Source(error.to_string()))?;
         }
         let paths = config.path_store.as_deref().map(|name| Paths::open(name, warnings, metrics).map(Arc::new));
         if let Some(Err(problem)) = &paths {
@@ -101,7 +102,8 @@ impl SourcesOfServer {
             saver: paths.clone().and_then(|paths| Saver::new(paths.ok()?)),
             paths,
             oracle: oracle.transpose().map_err(ServerError::Source)?,
-            interface: config.interface.clone().map(|choice| (choice, interface::Config::default())),
+            interface: config.interface.clone(),
+            interfaces: config.interfaces.clone(),
             judges_by_link: config.hint_policy.needs_link(),
             deadline: config.deadline,
             questions: std::array::from_fn(|_| Arc::new(Semaphore::new(QUESTIONS))),
@@ -132,15 +134,16 @@ impl SourcesOfServer {
             Some(in_time(of_oracle, move || oracle.capacity(client, UnixTime::now()).map_err(verdict)).await)
         };
         let interface = async {
-            let (choice, config) = self.interface.clone()?;
+            let (choice, interfaces) = (self.interface.clone()?, self.interfaces.clone());
             let speed = move || match choice {
-                InterfaceChoice::Route => config.speed_towards(client),
-                InterfaceChoice::Name(name) => config.speed(&name),
+                InterfaceChoice::Route => interfaces.speed_towards(client),
+                InterfaceChoice::Name(name) => interfaces.speed(&name),
             };
             Some(in_time(of_interface, move || speed().map_err(|error| failed(&error))).await)
         };
         let link = async {
-            let speed = move || interface::Config::default().speed_towards(client).map_err(|error| failed(&error));
+            let interfaces = self.interfaces.clone();
+            let speed = move || interfaces.speed_towards(client).map_err(|error| failed(&error));
             if self.judges_by_link { in_time(of_interface, speed).await.ok().flatten() } else { None }
         };
         let (path_store, oracle, interface, link) = tokio::join!(path_store, oracle, interface, link);
@@ -251,5 +254,22 @@ pub(super) fn remember(sources: &mut Sources, told: SavedPath) {
         believe(sources, name::PATH_STATE, statement, Some(told.age));
     } else {
         sources.supersede(name::PATH_STATE, statement, Some(told.age));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_source_is_believed_beyond_any_path() {
+        let mut sources = Sources::default();
+        for rate in [Rate::ZERO, Rate::from_bits_per_sec(1_000_000_000_000_000_000), Rate::from_bits_per_sec(u64::MAX)]
+        {
+            believe(&mut sources, name::ORACLE, Statement::Oracle(rate), None);
+            assert_eq!((sources.findings()[0].verdict, sources.knowledge().oracle_rate), (Verdict::Refused, None));
+        }
+        believe(&mut sources, name::ORACLE, Statement::Oracle(FASTEST), None);
+        assert_eq!(sources.knowledge().oracle_rate, Some(FASTEST));
     }
 }

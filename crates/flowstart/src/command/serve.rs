@@ -8,8 +8,9 @@ use std::process::ExitCode;
 use clap::Args;
 use flowstart_core::sources::Known;
 use flowstart_core::time::Duration;
-use flowstart_core::units::Bytes;
+use flowstart_core::units::{Bytes, Rate};
 use flowstart_quic::hint::HintPolicy;
+use flowstart_sensing::interface;
 use flowstart_serve::server::{self, FallBack, InterfaceChoice, Lack, Limits, Schemes, Server, ServerError};
 use flowstart_serve::{H3, Scheme};
 use ipnet::IpNet;
@@ -118,9 +119,10 @@ pub(crate) struct Arguments {
     /// Ask this oracle how fast the path to a client is (`flowstart oracle serve`), and use the answer in schemes.
     #[arg(long, value_name = "URL")]
     oracle: Option<String>,
-    /// Use the speed of this interface in schemes; `route`: of the one through which packets to the client leave.
-    #[arg(long, value_name = "NAME")]
-    interface: Option<String>,
+    /// Use the speed of this interface in schemes; `route`: of the one through which packets to the client leave. A
+    /// rate behind the name, as in eth0=1gbit, counts in place of what the interface says.
+    #[arg(long, value_name = "NAME[=RATE]", value_parser = interface_choice)]
+    interface: Option<(InterfaceChoice, Option<Rate>)>,
     /// How long an answer may take. Its size and this time are a rate that the application asks for.
     #[arg(long, value_name = "TIME")]
     deadline: Option<Duration>,
@@ -155,7 +157,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NUMBER", default_value_t = 10_000)]
     max_connections: usize,
     /// Connections at a time from one prefix, /24 or /48. Behind a network's gateway many clients may share one.
-    /// Default: no limit.
+    /// Default: nine tenths of --max-connections, so that nobody alone takes all places.
     #[arg(long, value_name = "NUMBER")]
     max_per_prefix: Option<usize>,
     /// New connections per second from one prefix, /24 or /48. Default: no limit.
@@ -250,7 +252,7 @@ impl Arguments {
         }
         Ok(Limits {
             connections: self.max_connections,
-            of_prefix: self.max_per_prefix,
+            of_prefix: Some(self.max_per_prefix.unwrap_or(self.max_connections - self.max_connections / 10)),
             rate: self.max_rate,
             handshakes: self.max_handshakes,
             handshake: std_time(self.handshake_time),
@@ -286,10 +288,11 @@ impl Arguments {
             path_store: self.path_store.clone(),
             path_state_key: self.path_state_key.clone(),
             oracle: self.oracle.clone(),
-            interface: self.interface.as_ref().map(|name| match name.as_str() {
-                "route" => InterfaceChoice::Route,
-                name => InterfaceChoice::Name(name.to_owned()),
-            }),
+            interface: self.interface.as_ref().map(|(choice, _)| choice.clone()),
+            interfaces: interface::Config {
+                speeds: self.interface.iter().filter_map(told_speed).collect(),
+                ..interface::Config::default()
+            },
             deadline: self.deadline()?,
             early_data: self.early_data,
             scone: self.scone,
@@ -302,6 +305,30 @@ impl Arguments {
             warnings: warnings(),
             ..server::Config::new(self.certificate.config(H3)?, schemes)
         })
+    }
+}
+
+/// Reads --interface.
+fn interface_choice(text: &str) -> Result<(InterfaceChoice, Option<Rate>), String> {
+    match text.split_once('=') {
+        None if text == "route" => Ok((InterfaceChoice::Route, None)),
+        None => Ok((InterfaceChoice::Name(text.to_owned()), None)),
+        Some(("route", _)) => Err("a rate is that of one interface; name it, as in eth0=1gbit".into()),
+        Some((name, rate)) => {
+            let rate: Rate = rate.parse().map_err(|error| format!("{error}"))?;
+            if rate == Rate::ZERO {
+                return Err("a rate of 0 carries nothing; use one as 1gbit".into());
+            }
+            Ok((InterfaceChoice::Name(name.to_owned()), Some(rate)))
+        }
+    }
+}
+
+/// What the operator says of an interface.
+fn told_speed((choice, rate): &(InterfaceChoice, Option<Rate>)) -> Option<(String, Rate)> {
+    match choice {
+        InterfaceChoice::Name(name) => Some((name.clone(), (*rate)?)),
+        InterfaceChoice::Route => None,
     }
 }
 
@@ -324,7 +351,10 @@ fn option_of(known: Known) -> &'static str {
 fn remedy(known: Known, lack: &Lack) -> Option<String> {
     Some(match (lack, known) {
         (Lack::Interface(name), _) => {
-            format!("--interface `{name}` does not tell its speed, as most virtual ones do not; name one that does")
+            format!(
+                "--interface `{name}` does not tell its speed, as most virtual ones do not; name one that does, or say \
+                 it, as in {name}=1gbit"
+            )
         }
         (Lack::NoInterface, _) => {
             "--interface `route`: no interface tells its speed, or --listen is an address of this host alone; name one \

@@ -72,6 +72,7 @@ impl Client {
         }
         *kept = HintState::Judged { hinted: if used.is_some() { larger } else { hinted }, _grant: grant };
         drop(kept);
+        verdict.cap.into_iter().for_each(|cap| self.flow.cap_launch(cap));
         let (stated, believed) = (Statement::Train(rate), used.map(|used| Statement::Train(rate.min(used.bandwidth))));
         let reason = if believed == Some(stated) { String::new() } else { verdict.reason.to_string() };
         self.flow.hear(|all| all.state(source, stated, None, believed, &reason));
@@ -82,6 +83,7 @@ impl Client {
         let (verdict, used, grant) = self.server.hints.admit(self.address, hint, &self.evidence);
         self.server.metrics.hints.get_or_create(&Hinted { verdict: verdict.reason.to_string() }).inc();
         *locked(&self.hint) = HintState::Judged { hinted: hint.rate, _grant: grant };
+        verdict.cap.into_iter().for_each(|cap| self.flow.cap_launch(cap));
         let (stated, believed) = (Statement::Hint(hint.hint()), used.map(Statement::Hint));
         let reason = if believed == Some(stated) { String::new() } else { verdict.reason.to_string() };
         self.flow.hear(|all| all.state(source, stated, Some(hint.age), believed, &reason));

@@ -10,7 +10,7 @@
 //! | Event of this program | Fields; all are required unless marked |
 //! |---|---|
 //! | `flowstart:connection` | `scheme`; optional: `network`, the client's, /24 or /48 |
-//! | `flowstart:launch` | `cwnd_bytes`, `sources`; optional: `pacing_rate_bps` |
+//! | `flowstart:launch` | `cwnd_bytes`, `sources`; `pacing_rate_bps`, unless it leaves at once |
 //! | `flowstart:hint_capped` | `hinted` and `used`, in bit/s |
 //! | `flowstart:advice_capped` | `advised`, in bit/s, and `congestion_window`, what is left |
 //! | `flowstart:phase_entered` | `phase`, `trigger` |
@@ -208,8 +208,12 @@ impl Writer {
     }
 
     fn write_decisions(&mut self) {
-        while let Some((time, decision)) = self.flow.take_decision() {
+        while let Some((time, mut decision)) = self.flow.take_decision() {
             let launches = matches!(decision, Decision::Launched { .. });
+            if let Decision::Launched { pacing_rate, .. } = &mut decision {
+                // A scheme without a rate of its own leaves at the host's, and what a client states has a cap.
+                *pacing_rate = self.flow.status().launch_rate;
+            }
             let sources = if launches && !self.has_launched { self.flow.findings() } else { Vec::new() };
             self.has_launched |= launches;
             for (name, data) in decision_events(decision, &sources, &mut self.state, COLLAPSE) {

@@ -3,7 +3,6 @@
 
 use flowstart_core::sources::Known;
 use flowstart_quic::hint::HintPolicy;
-use flowstart_sensing::interface;
 
 use super::InterfaceChoice;
 use crate::server::{Config, ServerError};
@@ -55,8 +54,7 @@ fn lack(config: &Config, known: Known, unusable: Option<&str>) -> Option<Lack> {
             Some(InterfaceChoice::Route) => unless(is_link_known(config), Lack::NoInterface),
             Some(InterfaceChoice::Name(name)) => {
                 // What is wrong with the name is an error of its own.
-                let interfaces = interface::Config::default();
-                let told = !matches!(interfaces.speed(name), Ok(None)) || interfaces.may_come_up(name);
+                let told = !matches!(config.interfaces.speed(name), Ok(None)) || config.interfaces.may_come_up(name);
                 unless(told, Lack::Interface(name.clone()))
             }
         },
@@ -90,7 +88,7 @@ fn lack_of_hints(config: &Config, unusable: Option<&str>) -> Option<Lack> {
 /// Whether the speed of an interface towards a client may be known. Clients of a loopback address are on this host,
 /// which no interface leads to.
 fn is_link_known(config: &Config) -> bool {
-    !config.listen.ip().to_canonical().is_loopback() && interface::Config::default().may_know_any_speed()
+    !config.listen.ip().to_canonical().is_loopback() && config.interfaces.may_know_any_speed()
 }
 
 #[cfg(test)]
@@ -166,6 +164,10 @@ mod tests {
             let only = Config { interface: Some(choice), ..from(RateSource::Interface) };
             assert_eq!(lacking(&only, None), [lack]);
         }
+        // What the operator says of it counts.
+        let mut told = Config { interface: Some(InterfaceChoice::Name("lo".into())), ..from(RateSource::Interface) };
+        told.interfaces.speeds.insert("lo".into(), flowstart_core::units::Rate::from_mbit(100));
+        assert_eq!(lacking(&told, None), []);
     }
 
     #[test]
