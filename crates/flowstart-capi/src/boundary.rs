@@ -73,6 +73,9 @@ unsafe impl Versioned for Path {
     const FIRST: usize = offset_of!(Path, doubt_handshake) + size_of::<u32>();
 }
 
+// What later versions add stands behind, or hosts of the first version would state it by accident.
+const _: () = assert!(offset_of!(Path, train_rate) == Path::FIRST);
+
 // SAFETY: numbers in `repr(C)`, the size first.
 unsafe impl Versioned for Ack {
     const NAME: &'static str = "flowstart_ack";

@@ -73,6 +73,21 @@ fn told(path: &PathKnowledge) -> Path {
     }
 }
 
+/// A host that was compiled with the first version of the header states nothing that came later.
+#[test]
+fn what_lies_behind_a_struct_of_the_first_version_is_not_read() {
+    let mut path = told(&PathKnowledge {
+        handshake_rtt: Some(Duration::from_millis(100)),
+        bytes_waiting: Some(Bytes::new(50_000_000)),
+        train_rate: Some(flowstart_core::units::Rate::from_mbit(40)),
+        ..PathKnowledge::default()
+    });
+    let window = |path: &Path| InC::launched("plumb", "cubic", path).expect("a pair that works").output().cwnd;
+    assert_eq!(window(&path), 64 * SEGMENT);
+    path.size = std::mem::offset_of!(Path, train_rate);
+    assert_eq!(window(&path), 10 * SEGMENT);
+}
+
 fn last_error() -> String {
     // SAFETY: a text that ends with a zero.
     unsafe { CStr::from_ptr(flowstart_last_error()) }.to_string_lossy().into_owned()

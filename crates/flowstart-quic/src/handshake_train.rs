@@ -124,13 +124,15 @@ impl Trains {
         self.met().is_empty()
     }
 
-    /// Asks the kernel to say when datagrams arrive, or no more: where several are read at once, noq has room for what
-    /// it says, or for their ECN bits, and not for both.
+    /// Asks the kernel to say when datagrams arrive, or no more. Meanwhile it gathers none (UDP GRO): of gathered ones
+    /// noq has no room for the time and for the ECN bits, and without ECN bits of the handshake it gives up ECN for good.
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     fn show_times(&self, show: bool) {
-        use nix::sys::socket::{setsockopt, sockopt::ReceiveTimestampns};
-        if let Some(socket) = self.socket.get() {
-            // Without it the time of the reading counts.
+        use nix::sys::socket::{setsockopt, sockopt::ReceiveTimestampns, sockopt::UdpGroSegment};
+        // Without them the time of the reading counts.
+        if let Some(socket) = self.socket.get()
+            && setsockopt(socket, UdpGroSegment, &!show).is_ok()
+        {
             let _ = setsockopt(socket, ReceiveTimestampns, &show);
         }
     }
@@ -247,5 +249,47 @@ mod tests {
         assert_eq!(trains.met().len(), HANDSHAKES);
         drop(many);
         assert!(trains.is_idle());
+    }
+
+    /// Length, length of a datagram, ECN bits, and whether there is a time.
+    #[cfg(all(feature = "runtime", target_os = "linux", target_env = "gnu"))]
+    type Read = (usize, usize, Option<noq::udp::EcnCodepoint>, bool);
+
+    /// What a socket reads of three datagrams that were sent at once with ECT(0).
+    #[cfg(all(feature = "runtime", target_os = "linux", target_env = "gnu"))]
+    async fn read_of_three(is_timed: bool) -> Vec<Read> {
+        use noq::Runtime;
+        let bound = || std::net::UdpSocket::bind((std::net::Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let wrapped = |socket| crate::runtime::PreciseRuntime.wrap_udp_socket(socket).unwrap();
+        let (from, to, trains) = (bound(), bound(), Arc::<Trains>::default());
+        let (sender_address, destination) = (from.local_addr().unwrap(), to.local_addr().unwrap());
+        let same = to.try_clone().unwrap();
+        let mut socket = Socket::new(wrapped(to), same, trains.clone());
+        let _timed = is_timed.then(|| trains.meet(sender_address));
+        let contents = [7; 3600];
+        let ecn = Some(noq::udp::EcnCodepoint::Ect0);
+        let transmit =
+            noq::udp::Transmit { destination, ecn, contents: &contents, segment_size: Some(1200), src_ip: None };
+        let mut sender = wrapped(from).create_sender();
+        std::future::poll_fn(|context| sender.as_mut().poll_send(&transmit, context)).await.unwrap();
+        let mut read: Vec<Read> = Vec::new();
+        while read.iter().map(|(length, ..)| length).sum::<usize>() < contents.len() {
+            let (mut buffers, mut metas) = (vec![[0; 1 << 16]; 4], vec![RecvMeta::default(); 4]);
+            let mut slices: Vec<_> = buffers.iter_mut().map(|buffer| IoSliceMut::new(buffer)).collect();
+            let count =
+                std::future::poll_fn(|context| socket.poll_recv(context, &mut slices, &mut metas)).await.unwrap();
+            read.extend(
+                metas.iter().take(count).map(|meta| (meta.len, meta.stride, meta.ecn, meta.timestamp.is_some())),
+            );
+        }
+        read
+    }
+
+    #[cfg(all(feature = "runtime", target_os = "linux", target_env = "gnu"))]
+    #[tokio::test]
+    async fn datagrams_that_are_timed_keep_their_ecn_bits() {
+        let ect0 = Some(noq::udp::EcnCodepoint::Ect0);
+        assert_eq!(read_of_three(false).await, [(3600, 1200, ect0, false)], "gathered");
+        assert_eq!(read_of_three(true).await, [(1200, 1200, ect0, true); 3], "each with its time");
     }
 }

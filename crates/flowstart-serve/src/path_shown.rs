@@ -3,8 +3,7 @@
 //! A connection that ran out of data, or ended before its window was large enough, was slower than its link. Its rate
 //! is only a lower bound of the link's, so it says which of both it is.
 
-use flowstart_core::sources::Verdict;
-use flowstart_core::sources::name::{APPLICATION, INTERFACE};
+use flowstart_core::sources::{Verdict, name};
 use flowstart_core::time::Duration;
 use flowstart_core::units::{Bytes, Rate};
 use flowstart_quic::Status;
@@ -60,10 +59,21 @@ impl PathShown {
     }
 }
 
-/// Whether a source with this verdict knew the path. Neither the interface nor the application knows it.
+/// The sources that know a path before a connection has sent anything over it.
+const OF_PATHS: [&str; 7] = [
+    name::HINT,
+    name::CLIENT_HINTS,
+    name::PATH_STORE,
+    name::PATH_STATE,
+    name::ORACLE,
+    name::QUICK_START,
+    name::CONCURRENT,
+];
+
+/// Whether a source with this verdict knew the path.
 pub(crate) fn knows_path(source: &str, verdict: &str) -> bool {
     let is_believed = [Verdict::Believed, Verdict::Used, Verdict::Unused].iter().any(|one| one.name() == verdict);
-    is_believed && source != INTERFACE && source != APPLICATION
+    is_believed && OF_PATHS.contains(&source)
 }
 
 #[cfg(test)]
@@ -89,6 +99,14 @@ mod tests {
         assert!(!PathShown { delivered: Bytes::new(119_999), has_lost: true, ..shown }.is_rate_of_link());
         // 4 ms are a quarter of 16 ms, but a host may take as long.
         assert!(!PathShown { min_rtt: millis(16), queue: millis(4), ..shown }.is_rate_of_link());
+    }
+
+    #[test]
+    fn who_measures_limits_or_asks_knows_no_path() {
+        for source in [name::HANDSHAKE_TRAIN, name::SCONE, name::INTERFACE, name::APPLICATION] {
+            assert!(!knows_path(source, "used"), "{source}");
+        }
+        assert!(knows_path(name::HINT, "unused") && !knows_path(name::HINT, "refused"));
     }
 
     #[test]

@@ -79,8 +79,11 @@ impl Tokens {
         for (number, line) in (1..).zip(text.lines()).filter(|(_, line)| !line.is_empty()) {
             let token = line.split_once(' ').and_then(|(server, digits)| Some((server, hexadecimal::decode(digits)?)));
             let (server, token) = token
-                .filter(|(server, token)| !server.is_empty() && !token.is_empty())
-                .ok_or_else(|| failed(format!("line {number}: use a server's name, a space and hexadecimal digits")))?;
+                .filter(|(server, token)| !server.is_empty() && (1..=LONGEST).contains(&token.len()))
+                .ok_or_else(|| {
+                    let allowed = format!("a server's name, a space and 2 to {} hexadecimal digits", 2 * LONGEST);
+                    failed(format!("line {number}: use {allowed}"))
+                })?;
             kept.push((server.to_owned(), token.into()));
         }
         Ok(kept)
@@ -267,7 +270,8 @@ mod tests {
     fn what_is_no_token_is_refused_with_its_line() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("tokens");
-        for wrong in ["a.example", "a.example 0", "a.example 0g", "a.example +1", " 00", "a.example "] {
+        let long = format!("a.example {}", "00".repeat(LONGEST + 1));
+        for wrong in ["a.example", "a.example 0", "a.example 0g", "a.example +1", " 00", "a.example ", &long] {
             std::fs::write(&file, format!("b.example 09\n{wrong}\n")).unwrap();
             let Err(TokensError::Unusable { problem, .. }) = Tokens::read(&file) else { panic!("{wrong}") };
             assert!(problem.starts_with("line 2: "), "{problem}");

@@ -148,3 +148,16 @@ pub(crate) fn socket_address(text: &str) -> Result<SocketAddr, &'static str> {
 pub(crate) fn std_time(span: Duration) -> std::time::Duration {
     std::time::Duration::from_nanos(span.as_nanos())
 }
+
+/// Lets this process open as many files as it may; the usual limit of 1024 is a convention from the time of select(2).
+#[cfg(unix)]
+pub(crate) fn raise_file_limit() {
+    use nix::sys::resource::{Resource, getrlimit, setrlimit};
+    if let Ok((_, most)) = getrlimit(Resource::RLIMIT_NOFILE) {
+        // A system that refuses keeps its limit.
+        let _ = setrlimit(Resource::RLIMIT_NOFILE, most, most);
+    }
+}
+
+#[cfg(not(unix))]
+pub(crate) fn raise_file_limit() {}

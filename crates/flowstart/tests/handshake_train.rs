@@ -101,3 +101,25 @@ fn what_is_no_report_is_told_of_and_the_answer_comes() {
     assert!(server.end().0.success());
     assert_eq!(launched(logs.path()).0["verdict"], "failed");
 }
+
+#[test]
+fn a_report_that_no_launch_uses_takes_nothing_of_its_prefix() {
+    let folder = tempfile::tempdir().unwrap();
+    let [cert, key] = certificate(folder.path());
+    let options = ["--cert", &cert, "--key", &key, "--startup", "blitzstart", "--hint-policy", "cap:prefix=100mbit"];
+    let server = Server::start(&options);
+    let asked = request("/generate/100KB", &field("flowstart-handshake-train", "10000000"));
+    connected(&server, &cert, &[], 1 << 20, async |connection| {
+        let (mut stream, mut answer) = connection.open_bi().await.unwrap();
+        stream.write_all(&asked).await.unwrap();
+        stream.finish().unwrap();
+        answer.read_to_end(200_000).await.unwrap();
+        // It stays open, and keeps what it was given.
+        server.get("/generate/100KB").args(["--hint", "rate=50mbit"]).assert().success();
+    })
+    .unwrap();
+    server.wait_for("flowstart_hints_total{verdict=\"accepted\"} 1");
+    server.wait_for("flowstart_sources_total{source=\"handshake-train\",verdict=\"refused\"} 1");
+    // Who reports it knew nothing before; the hint did.
+    server.wait_for("flowstart_connections_known_path_total 1");
+}

@@ -319,29 +319,38 @@ impl PrefixTotals {
         self.totals().len()
     }
 
-    /// The decision on the hint of a connection from `prefix`, with the grants of the prefix's other connections as
-    /// [`Evidence::in_use`]. Keep a grant until the connection ends; dropping it returns its rate. There is no grant if
-    /// nothing is used or the policy has no total.
+    /// The decision on what a connection from `prefix` states, with the grants of the prefix's other connections as
+    /// [`Evidence::in_use`]. What is used becomes its grant, unless the one that it holds already is larger: it is given
+    /// the largest of what it states. Keep the grant until the connection ends; dropping it returns its rate. There is
+    /// none if nothing is used or the policy has no total.
     pub fn admit(
         self: &Arc<Self>,
         policy: &HintPolicy,
         prefix: IpNet,
         hint: &BandwidthHint,
         evidence: &Evidence,
-    ) -> (Verdict, Option<Grant>) {
+        held: &mut Option<Grant>,
+    ) -> Verdict {
         let mut totals = self.totals();
         let prefix = prefix.trunc();
+        let own = held.as_ref().map_or(Rate::ZERO, |grant| grant.rate);
         let before = totals.get(&prefix).copied();
-        let in_use = before.unwrap_or_default().rate;
-        let verdict = policy.decide(hint, &Evidence { in_use, ..*evidence });
-        let Some(rate) = verdict.rate.filter(|_| policy.has_total()) else { return (verdict, None) };
+        let in_use = before.unwrap_or_default().rate.bits_per_sec().saturating_sub(own.bits_per_sec());
+        let verdict = policy.decide(hint, &Evidence { in_use: Rate::from_bits_per_sec(in_use), ..*evidence });
+        let Some(rate) = verdict.rate.filter(|_| policy.has_total()) else { return verdict };
         if before.is_none() && totals.len() >= self.most {
-            return (Verdict::refused(Reason::TooManyPrefixes), None);
+            return Verdict::refused(Reason::TooManyPrefixes);
         }
         let total = totals.entry(prefix).or_default();
-        total.rate = Rate::from_bits_per_sec(total.rate.bits_per_sec().saturating_add(rate.bits_per_sec()));
-        total.connections += 1;
-        (verdict, Some(Grant { totals: Arc::clone(self), prefix, rate }))
+        total.rate = Rate::from_bits_per_sec(in_use.saturating_add(rate.max(own).bits_per_sec()));
+        match held {
+            Some(grant) => grant.rate = rate.max(own),
+            None => {
+                total.connections += 1;
+                *held = Some(Grant { totals: Arc::clone(self), prefix, rate });
+            }
+        }
+        verdict
     }
 
     fn release(&self, prefix: IpNet, rate: Rate) {
@@ -492,7 +501,10 @@ mod tests {
         let totals = Arc::new(PrefixTotals::new(1));
         let policy = policy("cap:prefix=100mbit");
         let here: IpNet = "192.0.2.7/24".parse().unwrap();
-        let admit = |prefix, mbit| totals.admit(&policy, prefix, &hint(mbit), &Evidence::default());
+        let admit = |prefix, mbit| {
+            let mut grant = None;
+            (totals.admit(&policy, prefix, &hint(mbit), &Evidence::default(), &mut grant), grant)
+        };
         let (_, first) = admit(here, 60);
         let (verdict, second) = admit("192.0.2.9/24".parse().unwrap(), 60);
         assert_eq!((verdict.rate, verdict.reason), (Some(Rate::from_mbit(40)), Reason::Capped(Cap::Prefix)));
@@ -537,7 +549,8 @@ mod tests {
                 let prefix = IpNet::from(std::net::IpAddr::from([10, 0, net, 1]));
                 let rate = Rate::from_bits_per_sec(bits);
                 let claim = BandwidthHint { rate, age: Duration::from_nanos(age), ..hint(1) };
-                let (verdict, grant) = totals.admit(&policy, prefix, &claim, &evidence);
+                let mut grant = None;
+                let verdict = totals.admit(&policy, prefix, &claim, &evidence, &mut grant);
                 prop_assert_eq!(verdict.rate.is_some() && caps.prefix.is_some(), grant.is_some());
                 let used = verdict.rate.unwrap_or_default().bits_per_sec();
                 prop_assert!(used <= bits);

@@ -5,6 +5,7 @@
 //! Samples of several servers in one text are added.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::path::Path;
 
 use super::exposition::{self, Sample, start_of};
@@ -13,6 +14,12 @@ use crate::metrics::{BY_LINK, path_names as names};
 
 /// Most bounds of a histogram.
 const MOST_BOUNDS: usize = 200;
+/// Bounds of RTTs that a path may have, in seconds: those of a link.
+const RTTS: RangeInclusive<f64> = 1e-6..=100.0;
+/// Bounds of rates in bytes per second: 1 kbit/s to 10 Tbit/s, those of a link.
+const RATES: RangeInclusive<f64> = 125.0..=1.25e12;
+/// Bounds of payloads in bytes.
+const SIZES: RangeInclusive<f64> = 1.0..=1e15;
 /// Most series of a histogram, as of servers: each takes memory of several times its text.
 const MOST_SERIES: usize = 10_000;
 
@@ -66,7 +73,8 @@ pub fn parse(text: &[u8], path: &Path) -> Result<Paths, MetricsError> {
     let text = std::str::from_utf8(text).map_err(|error| file(error.to_string()))?;
     let line = |line, cause| MetricsError::Line { path: path.to_owned(), line, cause };
     let of_link = |sample: &Sample| sample.labels.get("by").is_some_and(|by| by == BY_LINK);
-    let mut histograms = [names::MIN_RTT, names::RATE, names::SIZE].map(Histogram::of);
+    let kinds = [(names::MIN_RTT, RTTS), (names::RATE, RATES), (names::SIZE, SIZES)];
+    let mut histograms = kinds.map(|(name, allowed)| Histogram::of(name, allowed));
     let mut known = 0.0;
     for sample in exposition::samples(text) {
         let sample = sample.map_err(|error| line(error.line, error.cause))?;
@@ -96,6 +104,8 @@ pub fn parse(text: &[u8], path: &Path) -> Result<Paths, MetricsError> {
 /// A histogram under way.
 struct Histogram {
     name: &'static str,
+    /// Its bounds, but for the last.
+    allowed: RangeInclusive<f64>,
     /// Of each series its last bound, and the connections up to there.
     series: BTreeMap<Vec<(String, String)>, (f64, f64)>,
     /// Connections of all series up to a bound, above the one before.
@@ -103,14 +113,16 @@ struct Histogram {
 }
 
 impl Histogram {
-    const fn of(name: &'static str) -> Self {
-        Self { name, series: BTreeMap::new(), between: BTreeMap::new() }
+    const fn of(name: &'static str, allowed: RangeInclusive<f64>) -> Self {
+        Self { name, allowed, series: BTreeMap::new(), between: BTreeMap::new() }
     }
 
     fn take(&mut self, mut sample: Sample) -> Result<(), String> {
         let bound = sample.labels.remove("le").ok_or("label `le` is missing")?;
-        let bound = bound.parse().ok().filter(|bound: &f64| *bound > 0.0);
-        let bound = bound.ok_or("label le: allowed is a number above 0")?;
+        let is_allowed = |bound: &f64| *bound == f64::INFINITY || self.allowed.contains(bound);
+        let bound = bound.parse().ok().filter(is_allowed).ok_or_else(|| {
+            format!("label le: allowed are {:e} to {:e}, and +Inf", self.allowed.start(), self.allowed.end())
+        })?;
         let labels = sample.labels.into_iter().collect();
         let (last, below) = self.series.entry(labels).or_insert((0.0, 0.0));
         if bound <= *last {
@@ -223,7 +235,9 @@ mod tests {
         for (from, to, expected) in [
             ("le=\"0.04\"} 4", "le=\"0.04\"} 0", "a.prom:3: "),
             ("le=\"0.04\"", "le=\"0.004\"", "0.004 is not above the bound before it"),
-            ("le=\"0.04\"", "le=\"many\"", "allowed is a number above 0"),
+            ("le=\"0.04\"", "le=\"many\"", "allowed are 1e-6 to 1e2, and +Inf"),
+            ("le=\"0.04\"", "le=\"1e-290\"", "allowed are 1e-6 to 1e2, and +Inf"),
+            ("le=\"1e6\"", "le=\"1e13\"", "allowed are 1.25e2 to 1.25e12, and +Inf"),
             ("le=\"0.04\"} 4", "le=\"0.04\"} NaN", "NaN up to 0.04"),
             ("known_path_total 2", "known_path_total 20", "20 of 5 connections"),
             ("le=\"+Inf\",by=\"link\"", "le=\"2e6\",by=\"link\"", "{by=link} has no bucket le=\"+Inf\""),
@@ -235,7 +249,7 @@ mod tests {
         let told = parsed(&without).unwrap_err().to_string();
         assert!(told.contains("flowstart_connection_payload_bytes: counts no connection"), "{told}");
         let many: String = (1..=MOST_BOUNDS + 1)
-            .map(|bound| format!("flowstart_connection_min_rtt_seconds_bucket{{le=\"{bound}\"}} 1\n"))
+            .map(|bound| format!("flowstart_connection_min_rtt_seconds_bucket{{le=\"{}\"}} 1\n", bound as f64 / 10.0))
             .collect();
         assert!(parsed(&(many + "# EOF\n")).unwrap_err().to_string().contains("allowed are 200 bounds"));
         let many: String = (0..=MOST_SERIES)

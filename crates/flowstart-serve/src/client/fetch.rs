@@ -32,6 +32,7 @@ pub(super) struct Fetch<'a> {
     pub(super) again: bool,
     /// How urgent it is (RFC 9218), if it says so.
     pub(super) urgency: Option<u8>,
+    pub(super) train: Option<Grid>,
     /// Where the path's state goes.
     pub(super) path_state: Option<&'a KeptState>,
     /// Where the content goes.
@@ -174,7 +175,7 @@ impl Fetch<'_> {
         if let Some(report) = signal.and_then(scone::report) {
             request = request.header(scone::ADVICE, report);
         }
-        let train = connected.train.and_then(|seen| handshake_train::report(seen, &Grid::default()));
+        let train = connected.train.zip(self.train).and_then(|(seen, grid)| handshake_train::report(seen, &grid));
         if let Some(report) = train {
             request = request.header(handshake_train::TRAIN, report);
         }

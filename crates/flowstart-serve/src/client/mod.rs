@@ -23,6 +23,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use flowstart_core::avoidance::{AvoidanceConfig, cubic};
+use flowstart_core::quantize::Grid;
 use flowstart_core::units::{Bytes, Rate};
 use flowstart_quic::hint::BandwidthHint;
 use flowstart_quic::session;
@@ -167,8 +168,9 @@ pub struct Config {
     /// Whether it reads what servers ask of routers (Quick-Start), and responds with its requests. That takes Linux,
     /// and each connection has a socket of its own.
     pub quick_start: bool,
-    /// Whether it times the server's part of the handshake, and reports the rate with its first request.
-    pub handshake_train: bool,
+    /// It times the server's part of the handshake, and reports the rate with its first request, rounded as hints are
+    /// to this grid; `None`: it does not.
+    pub handshake_train: Option<Grid>,
     /// Connections that [`Client::get_many`] opens.
     pub connections: u32,
     /// How many of them may be in their handshake at a time.
@@ -190,7 +192,7 @@ impl Config {
             urgency: None,
             scone: false,
             quick_start: false,
-            handshake_train: false,
+            handshake_train: None,
             connections: 1,
             handshakes: 64,
             hold: None,
@@ -308,6 +310,7 @@ pub struct Client {
     /// Whether it waits for what helps the next connection.
     again: bool,
     urgency: Option<u8>,
+    train: Option<Grid>,
     connections: u32,
     together: Together,
 }
@@ -347,8 +350,9 @@ impl Client {
         let configuration = Configuration::new(crypto, transport, tokens.clone());
         // A state that cannot be sent is an error before anything is sent.
         configuration.of_next(path_state.as_ref())?;
-        let local = Local::new(connections, Reads { scone, quick_start, train: handshake_train });
-        Ok(Self { local, configuration, path_state, tokens, again, urgency, connections, together })
+        let local = Local::new(connections, Reads { scone, quick_start, train: handshake_train.is_some() });
+        let train = handshake_train;
+        Ok(Self { local, configuration, path_state, tokens, again, urgency, train, connections, together })
     }
 
     /// Gets `url` from the first of `servers` that answers, over a connection of its own.
@@ -448,8 +452,8 @@ impl Client {
             start = Instant::now().checked_sub(handshake).unwrap_or(start);
         }
         let mut connected = connected?;
-        let (again, path_state) = (self.again, self.path_state.as_ref());
-        let mut fetch = Fetch { url, start, again, urgency: self.urgency, path_state, out, watch };
+        let (again, path_state, train) = (self.again, self.path_state.as_ref(), self.train);
+        let mut fetch = Fetch { url, start, again, urgency: self.urgency, train, path_state, out, watch };
         let fetched = fetch.over(&connected).await;
         let early = connected.early.take();
         let Some(outcome) = early else { return Ok(fetched?.timings(&connected, handshake, None)) };

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes as Chunk;
-use flowstart_core::units::{Bytes, Rate};
+use flowstart_core::units::Bytes;
 use flowstart_quic::Flow;
 use flowstart_quic::hint::client_hints;
 use flowstart_quic::hint::policy::{Evidence, Grant};
@@ -63,7 +63,9 @@ pub(super) struct Client {
     address: IpAddr,
     /// What is known of its path, for what its hints claim.
     evidence: Evidence,
-    hint: Mutex<HintState>,
+    word: Mutex<Word>,
+    /// Whether its scheme uses what clients report of the handshake.
+    takes_train: bool,
     /// What its path advises, if it carries SCONE packets.
     advised: Option<Advised>,
     /// What it asks the routers of its path, if it does.
@@ -83,12 +85,13 @@ pub(super) struct Client {
     turns: Semaphore,
 }
 
-/// The state of a client's hint.
-enum HintState {
-    /// No hint so far.
-    None,
-    /// A claim of this rate was judged; its grant lasts as long as the connection.
-    Judged { hinted: Rate, _grant: Option<Grant> },
+/// What a client has stated.
+#[derive(Default)]
+struct Word {
+    /// A hint was judged.
+    has_hinted: bool,
+    /// What it is given of its prefix's total, as long as the connection lasts.
+    grant: Option<Grant>,
 }
 
 /// A request's stream.
@@ -122,7 +125,8 @@ impl Client {
             notes,
             address,
             evidence,
-            hint: Mutex::new(HintState::None),
+            word: Mutex::default(),
+            takes_train: false,
             advised: None,
             asking: None,
             answers: Mutex::default(),
@@ -133,6 +137,11 @@ impl Client {
             cuts: http3::Cuts::default(),
             turns: Semaphore::new(ANSWERS),
         }
+    }
+
+    /// Its scheme uses what clients report of the handshake, or not.
+    pub(super) fn with_train(self, takes_train: bool) -> Self {
+        Self { takes_train, ..self }
     }
 
     /// It carries SCONE packets, or asks routers.

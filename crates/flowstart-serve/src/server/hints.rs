@@ -27,16 +27,18 @@ impl Hints {
         Self { policy, totals, prefixes }
     }
 
-    /// The decision on the hint of `client` with this evidence. The grant lasts until it is dropped.
+    /// The decision on what `client` states, with this evidence. What it is given of the total of its prefix lasts until
+    /// `held` is dropped.
     pub(crate) fn admit(
         &self,
         client: IpAddr,
         hint: &BandwidthHint,
         evidence: &Evidence,
-    ) -> (Verdict, Option<Hint>, Option<Grant>) {
+        held: &mut Option<Grant>,
+    ) -> (Verdict, Option<Hint>) {
         let prefix = self.prefixes.prefix_of(client).network();
-        let (verdict, grant) = self.totals.admit(&self.policy, prefix, hint, evidence);
-        (verdict, verdict.of(hint), grant)
+        let verdict = self.totals.admit(&self.policy, prefix, hint, evidence, held);
+        (verdict, verdict.of(hint))
     }
 }
 
@@ -63,7 +65,8 @@ mod tests {
         let hints = Hints::new("cap:prefix=60mbit".parse().unwrap());
         let hint = BandwidthHint { rate: Rate::from_mbit(50), technology: AccessTechnology::Wifi, age: Duration::ZERO };
         let rate = |client: &str| {
-            let (_, hint, grant) = hints.admit(client.parse().unwrap(), &hint, &Evidence::default());
+            let mut grant = None;
+            let (_, hint) = hints.admit(client.parse().unwrap(), &hint, &Evidence::default(), &mut grant);
             (hint.map(|hint| hint.bandwidth), grant)
         };
         let (first, kept) = rate("192.0.2.1");
@@ -73,6 +76,30 @@ mod tests {
         assert_eq!(rate("198.51.100.1").0, Some(Rate::from_mbit(50)));
         drop(kept);
         assert_eq!(rate("192.0.2.3").0, Some(Rate::from_mbit(50)));
+    }
+
+    #[test]
+    fn a_connection_has_the_largest_of_what_it_states_and_what_is_refused_frees_nothing() {
+        let hints = Hints::new("cap:prefix=60mbit,age=1s".parse().unwrap());
+        let word = |mbit, millis| BandwidthHint {
+            rate: Rate::from_mbit(mbit),
+            technology: AccessTechnology::Wifi,
+            age: Duration::from_millis(millis),
+        };
+        let admit = |client: &str, word: BandwidthHint, held: &mut Option<Grant>| {
+            let (_, hint) = hints.admit(client.parse().unwrap(), &word, &Evidence::default(), held);
+            hint.map(|hint| hint.bandwidth)
+        };
+        let [mut one, mut other] = [None, None];
+        assert_eq!(admit("192.0.2.1", word(40, 0), &mut one), Some(Rate::from_mbit(40)));
+        // Its own share is no reason against what it states next, be it less, more or refused.
+        assert_eq!(admit("192.0.2.1", word(50, 0), &mut one), Some(Rate::from_mbit(50)));
+        assert_eq!(admit("192.0.2.1", word(30, 0), &mut one), Some(Rate::from_mbit(30)));
+        assert_eq!(admit("192.0.2.1", word(60, 2000), &mut one), None);
+        assert_eq!(admit("192.0.2.2", word(50, 0), &mut other), Some(Rate::from_mbit(10)));
+        assert_eq!(admit("192.0.2.1", word(60, 0), &mut one), Some(Rate::from_mbit(50)));
+        drop((one, other));
+        assert_eq!(hints.totals.prefixes(), 0);
     }
 
     #[test]

@@ -32,7 +32,7 @@ use crate::attention::{Waiting, shows_progress};
 use crate::failure::{FAILED, Failure, advised};
 use crate::interruption::{end_by, signal};
 use crate::output::print;
-use crate::quic::{TrustOptions, WindowOptions, socket_address, std_time};
+use crate::quic::{TrustOptions, WindowOptions, raise_file_limit, socket_address, std_time};
 
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
@@ -164,6 +164,13 @@ fn millis(time: StdDuration) -> f64 {
     time.as_secs_f64() * 1e3
 }
 
+impl Arguments {
+    /// What is told to servers is rounded to this.
+    fn grid(&self) -> Grid {
+        Grid { steps_per_decade: self.hint_steps, ..Grid::default() }
+    }
+}
+
 pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let url = Url::new(arguments.url.clone())?;
     let to_stdout = arguments.out.as_deref().is_some_and(|out| out.as_os_str() == "-");
@@ -175,6 +182,9 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
             return Err(Failure::Input(format!("--{option}: what comes many times cannot go to --out")));
         }
     }
+    if arguments.connections > 1 {
+        raise_file_limit();
+    }
     let tokens = arguments.tokens.as_deref().map(Tokens::read).transpose()?.map(Arc::new);
     let config = client::Config {
         receive_window: arguments.window.receive()?,
@@ -184,7 +194,7 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
         urgency: arguments.urgency,
         scone: arguments.scone,
         quick_start: arguments.quick_start,
-        handshake_train: arguments.handshake_train,
+        handshake_train: arguments.handshake_train.then(|| arguments.grid()),
         connections: arguments.connections,
         handshakes: arguments.handshakes,
         hold: arguments.hold.map(std_time),
@@ -268,8 +278,7 @@ async fn get(
         Hinting::Told(hint) => Some(hint),
         Hinting::None | Hinting::Auto => estimates.as_ref().and_then(estimate::hint),
     };
-    let grid = Grid { steps_per_decade: arguments.hint_steps, ..Grid::default() };
-    config.hint = told.and_then(|hint| hint.quantized(&grid));
+    config.hint = told.and_then(|hint| hint.quantized(&arguments.grid()));
     let hint = config.hint.map(|hint| hint.rate);
     if let Some(estimates) = &estimates {
         estimates::tell(estimates, hint, shows && !arguments.json);

@@ -400,7 +400,7 @@ fn failure(error: ServerError) -> Failure {
 
 pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let config = arguments.config()?;
-    raise_file_limit();
+    quic::raise_file_limit();
     let runtime = tokio::runtime::Runtime::new()
         .map_err(|error| Failure::Other(format!("threads cannot be started: {error}")))?;
     let ended = runtime.block_on(async {
@@ -425,19 +425,6 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
     runtime.shutdown_background();
     ended
 }
-
-/// Lets this process open as many files as it may; the usual limit of 1024 is a convention from the time of select(2).
-#[cfg(unix)]
-fn raise_file_limit() {
-    use nix::sys::resource::{Resource, getrlimit, setrlimit};
-    if let Ok((_, most)) = getrlimit(Resource::RLIMIT_NOFILE) {
-        // A system that refuses keeps its limit, which the server keeps to.
-        let _ = setrlimit(Resource::RLIMIT_NOFILE, most, most);
-    }
-}
-
-#[cfg(not(unix))]
-fn raise_file_limit() {}
 
 /// The first of these completes with the first SIGINT or SIGTERM, the second with the second. Until the first signal
 /// SIGUSR1 turns the kill switch on and off. All are caught as soon as this has returned.

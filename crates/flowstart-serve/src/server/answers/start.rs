@@ -6,12 +6,12 @@ use std::time::Instant;
 use flowstart_core::path::AccessTechnology;
 use flowstart_core::sources::{Statement, Verdict};
 use flowstart_core::time::Duration;
-use flowstart_core::units::{Bytes, Rate};
+use flowstart_core::units::Bytes;
 use flowstart_quic::hint::BandwidthHint;
 use http::Request;
 use noq::PathId;
 
-use super::{Client, HintState};
+use super::Client;
 use crate::handshake_train;
 use crate::metrics::{Exit, Hinted, OfScheme, OfSource};
 use crate::path_shown::{PathShown, knows_path};
@@ -29,7 +29,7 @@ const NO_EXIT: &str = "transfer-ended";
 impl Client {
     /// A browser's hint counts if no other hint came before.
     pub(super) fn take_client_hints(&self, request: &Request<()>) {
-        if !matches!(*locked(&self.hint), HintState::None) {
+        if locked(&self.word).has_hinted {
             return;
         }
         let (hint, errors) = hints::of_browser(request.headers());
@@ -56,33 +56,30 @@ impl Client {
                 return self.flow.hear(|all| all.lack(source, Verdict::Failed, why));
             }
         };
-        // It claims no more of what all clients of a prefix may have than the larger of it and the hint.
-        let mut kept = locked(&self.hint);
-        let hinted = match std::mem::replace(&mut *kept, HintState::None) {
-            HintState::None => Rate::ZERO,
-            HintState::Judged { hinted, .. } => hinted,
+        let stated = Statement::Train(rate);
+        let useless = match self.flow.status().launch {
+            Some(_) => Some("the launch came before"),
+            None => (!self.takes_train).then_some("the scheme does not use it"),
         };
-        let larger = rate.max(hinted);
-        let word = BandwidthHint { rate: larger, technology: AccessTechnology::Unknown, age: Duration::ZERO };
-        let (verdict, used, mut grant) = self.server.hints.admit(self.address, &word, &self.evidence);
-        if used.is_none() && hinted > Rate::ZERO {
-            // What is refused frees nothing of what the hint has got.
-            (_, _, grant) =
-                self.server.hints.admit(self.address, &BandwidthHint { rate: hinted, ..word }, &self.evidence);
+        if let Some(why) = useless {
+            return self.flow.hear(|all| all.state(source, stated, None, None, why));
         }
-        *kept = HintState::Judged { hinted: if used.is_some() { larger } else { hinted }, _grant: grant };
-        drop(kept);
+        let word = BandwidthHint { rate, technology: AccessTechnology::Unknown, age: Duration::ZERO };
+        let held = &mut locked(&self.word).grant;
+        let (verdict, used) = self.server.hints.admit(self.address, &word, &self.evidence, held);
         verdict.cap.into_iter().for_each(|cap| self.flow.cap_launch(cap));
-        let (stated, believed) = (Statement::Train(rate), used.map(|used| Statement::Train(rate.min(used.bandwidth))));
+        let believed = used.map(|used| Statement::Train(used.bandwidth));
         let reason = if believed == Some(stated) { String::new() } else { verdict.reason.to_string() };
         self.flow.hear(|all| all.state(source, stated, None, believed, &reason));
     }
 
     /// Uses as much of a hint as the policy allows.
     pub(in crate::server) fn judge(&self, hint: &BandwidthHint, source: &'static str) {
-        let (verdict, used, grant) = self.server.hints.admit(self.address, hint, &self.evidence);
+        let mut word = locked(&self.word);
+        word.has_hinted = true;
+        let (verdict, used) = self.server.hints.admit(self.address, hint, &self.evidence, &mut word.grant);
+        drop(word);
         self.server.metrics.hints.get_or_create(&Hinted { verdict: verdict.reason.to_string() }).inc();
-        *locked(&self.hint) = HintState::Judged { hinted: hint.rate, _grant: grant };
         verdict.cap.into_iter().for_each(|cap| self.flow.cap_launch(cap));
         let (stated, believed) = (Statement::Hint(hint.hint()), used.map(Statement::Hint));
         let reason = if believed == Some(stated) { String::new() } else { verdict.reason.to_string() };

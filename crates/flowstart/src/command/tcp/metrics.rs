@@ -4,12 +4,14 @@ use flowstart_bpf::kernel::{self, Status, Statuses};
 
 use crate::metrics_listener::{END, metric};
 
-/// The counts of the schemes that are loaded now. If the kernel does not tell them, there are none.
+/// The counts of the schemes that are loaded now, and whether the kernel tells them.
 pub(super) fn text() -> String {
-    written(&kernel::status().map_or(Vec::new(), |Statuses { loaded, .. }| loaded))
+    let told = kernel::status().map(|Statuses { loaded, .. }| loaded).ok();
+    written(told.as_deref())
 }
 
-fn written(loaded: &[Status]) -> String {
+fn written(told: Option<&[Status]>) -> String {
+    let loaded = told.unwrap_or_default();
     let of = |count: fn(&Status) -> u64| -> Vec<(String, u64)> {
         loaded.iter().map(|status| (format!("scheme=\"{}\"", status.port.scheme), count(status))).collect()
     };
@@ -19,6 +21,8 @@ fn written(loaded: &[Status]) -> String {
         .map(|(scheme, reason, count)| (format!("scheme=\"{scheme}\",reason=\"{reason}\""), count))
         .collect();
     let mut text = String::new();
+    let is_told = [(String::new(), u64::from(told.is_some()))];
+    metric(&mut text, "flowstart_kernel_readable", "gauge", "Whether the kernel tells what is loaded (1)", &is_told);
     let open = of(|status| status.counts.started.saturating_sub(status.counts.ended));
     metric(&mut text, "flowstart_connections_active", "gauge", "Connections now", &open);
     metric(&mut text, "flowstart_connections", "counter", "Connections that began", &of(|one| one.counts.started));
