@@ -40,6 +40,7 @@ pub const SHIPPED: &[(&str, &str)] = shipped![
     "blitzstart-one-connection",
     "blitzstart-table1",
     "buffer-factors",
+    "buffer-factors-recordings",
     "call-beside-starts",
     "cellular",
     "daass",

@@ -65,8 +65,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "HINT", default_value = "none", value_parser = hint)]
     hint: Hinting,
     /// Round the hinted rate down to one of this many steps per factor of ten. Fewer reveal less about their sender,
-    /// and cost time: with 20, Blitzstart needs up to 3 % more than with the exact rate, with 5 up to 31 %, with 2 up
-    /// to 42 %; a scheme that probes after its launch, as More-Start, 1, 7 and 11 %.
+    /// and cost time: with 20, Blitzstart needs up to 5 % more than with the exact rate, with 5 up to 36 %, with 2 up
+    /// to 83 %; a scheme that probes after its launch, as More-Start, 5, 12 and 24 %.
     #[arg(long, value_name = "NUMBER", default_value_t = Grid::default().steps_per_decade, value_parser = steps())]
     hint_steps: u8,
     #[command(flatten)]
