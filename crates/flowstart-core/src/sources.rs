@@ -5,8 +5,8 @@
 //! why the rest was left out.
 //!
 //! Whether a launch depends on a statement is tried, not declared: without it the scheme would launch otherwise, or
-//! wait otherwise ([`StartupState::depends_on`]). Where several state the same, so that each can be left out and not all
-//! of them, the first of [`Known::ALL`] counts. In the same way a scheme shows what it can use at all
+//! wait otherwise ([`StartupState::depends_on`]). Where several state the same, so that each can be left out and not
+//! all of them, the first of [`Known::ALL`] counts. In the same way a scheme shows what it can use at all
 //! ([`StartupConfig::senses`]), so a host that has none of it can refuse the scheme.
 
 use alloc::format;

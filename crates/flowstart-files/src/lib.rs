@@ -300,7 +300,8 @@ pub fn replace_secret(file: &Path, content: &[u8]) -> io::Result<()> {
 }
 
 /// Holds a file until the value is dropped, so that what is read and replaced meanwhile loses nothing of what others
-/// write who hold it, too. An empty one is made where none is, for its owner alone. It may be replaced while it is held.
+/// write who hold it, too. An empty one is made where none is, for its owner alone. It may be replaced while it is
+/// held.
 ///
 /// # Errors
 ///

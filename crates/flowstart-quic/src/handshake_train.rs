@@ -125,7 +125,7 @@ impl Trains {
     }
 
     /// Asks the kernel to say when datagrams arrive, or no more. Meanwhile it gathers none (UDP GRO): of gathered ones
-    /// noq has no room for the time and for the ECN bits, and without ECN bits of the handshake it gives up ECN for good.
+    /// noq has no room for the time and for the ECN bits, and without those of the handshake it gives up ECN for good.
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     fn show_times(&self, show: bool) {
         use nix::sys::socket::{setsockopt, sockopt::ReceiveTimestampns, sockopt::UdpGroSegment};

@@ -71,7 +71,9 @@ fn pin(process: u32, core: &str) {
 
 /// A server on one core, with this bound of what is not acknowledged of each connection in kB.
 fn server_on_a_core(unacknowledged: u64) -> Server {
-    let server = Server::self_signed(&["--connection-memory", &format!("{unacknowledged}KB")]);
+    // All clients are of one prefix here.
+    let server =
+        Server::self_signed(&["--connection-memory", &format!("{unacknowledged}KB"), "--max-per-prefix", "10000"]);
     pin(server.child.id(), "0");
     server
 }

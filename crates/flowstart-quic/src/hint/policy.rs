@@ -320,9 +320,9 @@ impl PrefixTotals {
     }
 
     /// The decision on what a connection from `prefix` states, with the grants of the prefix's other connections as
-    /// [`Evidence::in_use`]. What is used becomes its grant, unless the one that it holds already is larger: it is given
-    /// the largest of what it states. Keep the grant until the connection ends; dropping it returns its rate. There is
-    /// none if nothing is used or the policy has no total.
+    /// [`Evidence::in_use`]. What is used becomes its grant, unless the one that it holds already is larger: it is
+    /// given the largest of what it states. Keep the grant until the connection ends; dropping it returns its rate.
+    /// There is none if nothing is used or the policy has no total.
     pub fn admit(
         self: &Arc<Self>,
         policy: &HintPolicy,

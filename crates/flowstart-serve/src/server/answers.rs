@@ -362,8 +362,8 @@ impl Client {
         }
     }
 
-    /// How much of this much may be given to QUIC now. While all connections hold what they may, it is little, and waits
-    /// until what this one was given has arrived.
+    /// How much of this much may be given to QUIC now. While all connections hold what they may, it is little, and
+    /// waits until what this one was given has arrived.
     async fn piece_of(&self, bytes: usize) -> Result<usize, Cut> {
         let Some(memory) = &self.server.memory else { return Ok(bytes) };
         let delivered = || self.flow.status().delivered.get();

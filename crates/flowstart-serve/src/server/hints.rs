@@ -27,8 +27,8 @@ impl Hints {
         Self { policy, totals, prefixes }
     }
 
-    /// The decision on what `client` states, with this evidence. What it is given of the total of its prefix lasts until
-    /// `held` is dropped.
+    /// The decision on what `client` states, with this evidence. What it is given of the total of its prefix lasts
+    /// until `held` is dropped.
     pub(crate) fn admit(
         &self,
         client: IpAddr,
