@@ -10,15 +10,13 @@
 //! | a file that several programs read and replace | [`hold`], [`is_still`] |
 //! | what survives a loss of power | [`sync_content`], [`sync_folder_of`], [`create_folders`] |
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+mod held;
+
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
-/// Longest wait for a file that another program holds.
-const PATIENCE: Duration = Duration::from_secs(2);
-/// Time between two looks whether it is free.
-const POLL: Duration = Duration::from_millis(5);
+pub use held::{hold, is_still};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
@@ -299,56 +297,6 @@ pub fn replace_secret(file: &Path, content: &[u8]) -> io::Result<()> {
     complete(begin(file, options.write(true))?, file, content)
 }
 
-/// Holds a file until the value is dropped, so that what is read and replaced meanwhile loses nothing of what others
-/// write who hold it, too. An empty one is made where none is, for its owner alone. It may be replaced while it is
-/// held.
-///
-/// # Errors
-///
-/// Why it cannot be opened, or that somebody else has held it for two seconds.
-pub fn hold(file: &Path) -> io::Result<File> {
-    refuse_special(file)?;
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).create(true).truncate(false);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::OpenOptionsExt;
-        options.mode(0o600).custom_flags(nix::libc::O_NONBLOCK);
-    }
-    let begin = Instant::now();
-    loop {
-        let opened = options.open(file)?;
-        match opened.try_lock() {
-            // Who held it before may have replaced it.
-            Ok(()) if is_still(&opened, file) => return Ok(opened),
-            // Some file systems have no locks.
-            Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => return Ok(opened),
-            Err(TryLockError::Error(error)) => return Err(error),
-            Ok(()) | Err(TryLockError::WouldBlock) if begin.elapsed() < PATIENCE => std::thread::sleep(POLL),
-            Ok(()) | Err(TryLockError::WouldBlock) => {
-                return Err(io::Error::new(io::ErrorKind::TimedOut, "another program holds it"));
-            }
-        }
-    }
-}
-
-/// Whether a path still leads to the file that was opened there.
-#[cfg(unix)]
-#[must_use]
-pub fn is_still(file: &File, path: &Path) -> bool {
-    use std::os::unix::fs::MetadataExt;
-
-    let place = |metadata: &fs::Metadata| (metadata.dev(), metadata.ino());
-    matches!((file.metadata(), fs::metadata(path)), (Ok(opened), Ok(named)) if place(&opened) == place(&named))
-}
-
-/// Whether a path still leads to a file: on other systems an open file cannot be removed.
-#[cfg(not(unix))]
-#[must_use]
-pub fn is_still(_: &File, path: &Path) -> bool {
-    path.exists()
-}
-
 fn complete((new, mut out): (PathBuf, File), file: &Path, content: &[u8]) -> io::Result<()> {
     let written = out.write_all(content).and_then(|()| put_in_place(&new, file));
     if written.is_err() {
@@ -399,30 +347,6 @@ mod tests {
         fs::write(&new, "content").unwrap();
         assert!(put_in_place(&new, &pipe).is_err() && new.exists());
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
-    }
-
-    #[test]
-    fn who_holds_a_file_is_alone_also_when_it_is_replaced() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("count");
-        let add = || {
-            let held = hold(&file).unwrap();
-            let count: u64 = String::from_utf8(read(&file, 10).unwrap()).unwrap().parse().unwrap_or(0);
-            replace_secret(&file, (count + 1).to_string().as_bytes()).unwrap();
-            drop(held);
-        };
-        std::thread::scope(|threads| {
-            for _ in 0..4 {
-                threads.spawn(|| (0..5).for_each(|_| add()));
-            }
-        });
-        assert_eq!(fs::read(&file).unwrap(), b"20");
-        let held = hold(&file).unwrap();
-        assert_eq!(hold(&file).unwrap_err().to_string(), "another program holds it");
-        drop(held);
-        assert!(hold(&file).is_ok());
-        assert!(hold(folder.path()).unwrap_err().to_string().starts_with("is no regular file"));
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 
     #[test]
@@ -483,7 +407,7 @@ mod tests {
                 let results = [open(&file, 10).err(), read(&file, 10).err(), read_if_any(&file, 10).err()];
                 tell.send(results.map(|error| error.unwrap().to_string()))
             });
-            let told = told.recv_timeout(Duration::from_secs(20)).expect("an answer without waiting");
+            let told = told.recv_timeout(std::time::Duration::from_secs(20)).expect("an answer without waiting");
             let all = told.iter().all(|one| one.starts_with("is not a regular file"));
             assert!(all, "{}: {told:?}", endless.display());
         }

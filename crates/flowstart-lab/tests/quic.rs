@@ -76,7 +76,8 @@ fn differences(schemes: &[&str]) -> Vec<String> {
 
 #[test]
 fn without_loss_the_stack_takes_as_long_as_the_model_with_the_same_policies() {
-    let schemes = ["slow-start", "search:variant=slides", "jump-start", "blitzstart", "more-start", "rapid-start"];
+    let schemes =
+        ["slow-start", "search:variant=slides", "jump-start", "blitzstart", "more-start", "rapid-start", "plumb"];
     // 70 kB are 60 packets of the model. The stack's first packet carries frames of the handshake's end, so it needs 61
     // packets, which one more acknowledgement has to release: 3.2 %.
     let one_packet_more = ["slow-start", "search:variant=slides", "jump-start"]

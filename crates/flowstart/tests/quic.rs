@@ -349,7 +349,8 @@ fn a_hint_counts_as_far_as_the_policy_goes() {
         let text = std::fs::read_to_string(file).unwrap();
         let records = text.split('\u{1e}').skip(1).map(|one| serde_json::from_str::<Value>(one).unwrap());
         let launched = records.into_iter().find(|one| one["name"] == "flowstart:launch").unwrap();
-        (verdict, launched["data"]["pacing_rate_bps"].as_u64())
+        let [window, rate] = ["cwnd_bytes", "pacing_rate_bps"].map(|name| launched["data"][name].as_u64().unwrap());
+        (verdict, window, rate)
     };
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("paths.redb");
@@ -357,19 +358,18 @@ fn a_hint_counts_as_far_as_the_policy_goes() {
     let blitzstart = |policy: &str, hint: &str| {
         launch(&[&["--startup", "blitzstart", "--hint-policy", policy], &store[..]].concat(), hint)
     };
-    let (verdict, capped) = blitzstart("cap:rate=20mbit", "rate=1gbit");
+    let (verdict, _, capped) = blitzstart("cap:rate=20mbit", "rate=1gbit");
     assert_eq!(verdict.as_deref(), Some("capped by rate"));
-    let (verdict, low) = blitzstart("cap:rate=20mbit", "rate=2mbit,technology=dsl");
+    let (verdict, _, low) = blitzstart("cap:rate=20mbit", "rate=2mbit,technology=dsl");
     assert_eq!(verdict.as_deref(), Some("accepted"));
-    let (verdict, _) = blitzstart("validate", "rate=1gbit");
+    let (verdict, plain, _) = blitzstart("validate", "rate=1gbit");
     assert_eq!(verdict.as_deref(), Some("not used: the prefix has not delivered as much"));
-    let (verdict, ignored) = launch(&["--startup", "slow-start"], "rate=1gbit");
+    let (verdict, ignored, _) = launch(&["--startup", "slow-start"], "rate=1gbit");
     assert_eq!(verdict.as_deref(), Some("ignored"));
-    let (verdict, without) = blitzstart("accept", "none");
-    assert_eq!((verdict, without), (None, ignored));
-    // A liar gets the cap, who is below it gets what was said, and nobody more. The initial window of 10 packets within
-    // the loopback's RTT is much faster than either.
-    assert!(low <= capped, "{low:?} {capped:?}");
+    let (verdict, without, _) = blitzstart("accept", "none");
+    assert_eq!((verdict, [plain, ignored, without]), (None, [12_000; 3]));
+    // A liar gets the cap, who is below it gets what was said with what the host's pacing adds, and nobody more.
+    assert!(capped <= 20_000_000 && low <= 2_500_000, "{capped} {low}");
 }
 
 #[test]
@@ -667,7 +667,7 @@ fn a_launch_says_what_its_sources_stated_and_which_it_used() {
     assert_eq!(source(&launch, "oracle")["verdict"], "failed");
     assert!(!source(&launch, "oracle")["reason"].as_str().unwrap().is_empty());
     assert_eq!(source(&launch, "path-store")["verdict"], "missing");
-    assert!(launch["pacing_rate_bps"].is_null(), "slow start");
+    assert_eq!(launch["cwnd_bytes"], 12_000, "slow start");
 
     // One that is silent is late, and the launch does not wait for it.
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | sockets and connections | `connect` |
 //! | the configuration of each connection | `configuration` |
+//! | what to get | [`Url`] |
 //! | one request and its answer | `fetch` |
 //! | the server's path state, kept for the next connection | `kept_state` |
 //! | what this host knows of its access link | [`estimate`] |
@@ -15,6 +16,7 @@ pub mod estimate;
 mod fetch;
 mod kept_state;
 pub mod rates;
+mod url;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -28,7 +30,7 @@ use flowstart_core::units::{Bytes, Rate};
 use flowstart_quic::hint::BandwidthHint;
 use flowstart_quic::session;
 use futures_util::future::join_all;
-use http::{StatusCode, Uri};
+use http::StatusCode;
 use noq::crypto::rustls::QuicClientConfig;
 use tokio::io::AsyncWrite;
 use tokio::sync::{Barrier, Semaphore};
@@ -37,8 +39,8 @@ use self::configuration::{Configuration, Crypto};
 use self::connect::{Connected, Local, Reads};
 use self::fetch::{Answer, Fetch};
 use self::kept_state::KeptState;
+pub use self::url::Url;
 use crate::endpoint::{RECEIVE_WINDOW, transport};
-use crate::printable;
 use crate::scheme::Scheme;
 use crate::tokens::Tokens;
 
@@ -96,54 +98,6 @@ pub enum ClientError {
         /// Why.
         cause: String,
     },
-}
-
-/// What to get: an `https` URL with a host.
-#[derive(Clone, Debug)]
-pub struct Url {
-    uri: Uri,
-    host: String,
-}
-
-impl Url {
-    /// Checks it.
-    ///
-    /// # Errors
-    ///
-    /// [`ClientError::Url`] when it has another scheme or no host.
-    pub fn new(uri: Uri) -> Result<Self, ClientError> {
-        let wrong = |problem| ClientError::Url { url: uri.to_string(), problem };
-        if uri.scheme_str() != Some("https") {
-            return Err(wrong("it does not begin with https://"));
-        }
-        let host = uri.host().filter(|host| !host.is_empty()).ok_or_else(|| wrong("it names no host"))?;
-        let authority = uri.authority().map_or("", |authority| authority.as_str());
-        // What stands after the host: nothing, or a colon and a port.
-        let after = authority.rsplit_once(host).map_or("", |(_, after)| after);
-        if !after.is_empty() && uri.port_u16().is_none() {
-            return Err(wrong("its port is none of 0 to 65535"));
-        }
-        let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
-        Ok(Self { uri, host })
-    }
-
-    /// The addresses of its host.
-    ///
-    /// # Errors
-    ///
-    /// [`ClientError::Host`] when it has none.
-    pub async fn addresses(&self) -> Result<Vec<SocketAddr>, ClientError> {
-        let unknown = |cause| ClientError::Host { host: self.host.clone(), cause };
-        let port = self.uri.port_u16().unwrap_or(443);
-        let found = tokio::net::lookup_host((self.host.as_str(), port)).await;
-        let found: Vec<_> = found.map_err(|error| unknown(error.to_string()))?.collect();
-        if found.is_empty() { Err(unknown("it has no address".into())) } else { Ok(found) }
-    }
-
-    fn failed(&self, cause: &dyn std::fmt::Display) -> ClientError {
-        // A server says why it closes a connection, and what it says is shown to a user.
-        ClientError::Failed { url: self.uri.to_string(), cause: printable(&cause.to_string()) }
-    }
 }
 
 /// How a client connects, and what it tells servers.

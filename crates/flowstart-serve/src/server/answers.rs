@@ -1,6 +1,7 @@
 //! One connection of a server: its requests and their answers.
 
 mod asked;
+mod held_back;
 mod start;
 
 use std::future::Future;
@@ -26,7 +27,6 @@ use tokio_util::sync::CancellationToken;
 
 use self::asked::{Asked, malformed, refusal};
 use super::content::{self, Absent, Object};
-use super::memory::{self, Holder};
 use super::qlog;
 use super::quick_start::Asking;
 use super::scone::Advised;
@@ -43,9 +43,6 @@ const ANSWERS: usize = 16;
 const LEAST_READ: Bytes = Bytes::new(16 * 1024 * ANSWERS as u64);
 /// How much more than is in flight may count as not acknowledged: fields are counted with more than they have.
 const SLACK: u64 = 2 * unacknowledged::FIELDS;
-/// Of a connection with this much at most, all may have arrived: fields of each answer are counted with more than they
-/// have.
-const NOTHING_HELD: u64 = SLACK + ANSWERS as u64 * unacknowledged::FIELDS;
 /// Interval between checks for the arrival of an answer.
 const POLL: Duration = Duration::from_millis(5);
 /// The longest such interval.
@@ -362,27 +359,6 @@ impl Client {
         }
     }
 
-    /// How much of this much may be given to QUIC now. While all connections hold what they may, it is little, and
-    /// waits until what this one was given has arrived.
-    async fn piece_of(&self, bytes: usize) -> Result<usize, Cut> {
-        let Some(memory) = &self.server.memory else { return Ok(bytes) };
-        let delivered = || self.flow.status().delivered.get();
-        let (mut before, mut since) = (delivered(), Instant::now());
-        while memory.is_full(self.server.connections.now()) {
-            let now = delivered();
-            if self.given.of_open(now) <= NOTHING_HELD {
-                return Ok(bytes.min(memory::PIECE));
-            }
-            if now.saturating_sub(before) >= memory::PIECE as u64 {
-                (before, since) = (now, Instant::now());
-            } else if since.elapsed() > self.server.limits.stall {
-                return Err(Cut);
-            }
-            tokio::time::sleep(POLL).await;
-        }
-        Ok(bytes)
-    }
-
     /// What a client that reads ends soon, or waits for while it reads other answers of the connection.
     async fn in_time(&self, sent: impl Future<Output = Result<(), StreamError>>) -> Result<(), Cut> {
         let mut sent = std::pin::pin!(sent);
@@ -470,16 +446,6 @@ impl Client {
         drop(cut);
     }
 
-    /// Waits while answers that were cut hold as much as a connection may: what is given now would come on top of that.
-    async fn until_cuts_are_few(&self) -> Result<(), Cut> {
-        let few = async {
-            while self.given.cut() > self.server.limits.connection_memory.get() {
-                tokio::time::sleep(POLL).await;
-            }
-        };
-        timeout(self.server.limits.stall, few).await.map_err(|_| Cut)
-    }
-
     fn head(&self, status: StatusCode, size: Bytes, media_type: &str) -> http::response::Builder {
         Response::builder()
             .status(status)
@@ -491,11 +457,5 @@ impl Client {
 
     fn count(&self, status: StatusCode) {
         self.server.metrics.requests.get_or_create(&Answered { status: status.as_u16() }).inc();
-    }
-}
-
-impl Holder for Client {
-    fn unacknowledged(&self) -> u64 {
-        self.given.held(self.flow.status().delivered.get(), self.server.limits.connection_memory.get())
     }
 }
