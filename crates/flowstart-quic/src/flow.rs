@@ -199,12 +199,12 @@ impl Flow {
         shared.waits = false;
     }
 
-    /// What `payload` bytes are in packets of this size, with what packets have beside data. The last one counts as
-    /// full: a host sends a packet only where the window has room for a full one, and a window without it would leave
-    /// the end of the data for the next round trip.
+    /// What `payload` bytes are in packets of this size, with what packets have beside data. A window that ends within
+    /// the last packet would leave it for the next round trip, because a host sends only where a full one has room. So
+    /// the last packet counts as full, and one more counts for what the first ones carry of the handshake's end.
     pub fn with_overhead(payload: Bytes, packet: Bytes) -> Bytes {
         let room = packet.get().saturating_sub(PACKET_OVERHEAD).max(1);
-        let packets = payload.get().div_ceil(room);
+        let packets = payload.get().div_ceil(room).saturating_add(1);
         Bytes::new(packets.saturating_mul(room.saturating_add(PACKET_OVERHEAD)))
     }
 
@@ -287,9 +287,9 @@ mod tests {
     fn what_waits_is_counted_with_the_overhead_of_its_packets() {
         let flow = Flow::waiting(PathKnowledge::default());
         assert_eq!(flow.ready(true), None);
-        // 1165 bytes of payload fit in a packet of 1200: 3000 bytes need three packets, the last of which counts as full.
+        // 1165 bytes of payload fit in a packet of 1200: 3000 bytes need three full packets, and another.
         flow.expect(Bytes::new(3000), Bytes::new(1200));
-        assert_eq!(flow.ready(true).unwrap().bytes_waiting, Some(Bytes::new(3600)));
+        assert_eq!(flow.ready(true).unwrap().bytes_waiting, Some(Bytes::new(4800)));
     }
 
     #[test]
