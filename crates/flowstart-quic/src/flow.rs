@@ -77,6 +77,8 @@ struct Shared {
     doubts: bool,
     /// The most at which a launch leaves that depends on the client's word.
     cap: Option<Rate>,
+    /// Data leaves before the handshake has measured the RTT.
+    early: bool,
     /// Number of controllers built for this flow.
     built: u64,
     /// The window that it shares with other connections to its peer.
@@ -157,6 +159,13 @@ impl Flow {
         self.shared().doubts = true;
     }
 
+    /// Data leaves before the handshake has measured the RTT, in answer to a request that came with the first packets
+    /// of a client (0-RTT). If an earlier connection is known, whose RTT is that of the path, a scheme that launches by
+    /// it does so with the next call of [`Flow::expect`] and waits for no sample.
+    pub fn launch_early(&self) {
+        self.shared().early = true;
+    }
+
     /// What is launched on the client's word, its hint or what it reports of the handshake, leaves no faster than this
     /// until it is acknowledged. Of several calls before the launch the lowest rate counts. It needs
     /// [`Flow::doubt_handshake`].
@@ -184,6 +193,14 @@ impl Flow {
     /// The launch leaves at this rate.
     pub(crate) fn launches_at(&self, rate: Option<Rate>) {
         self.shared().status.launch_rate = rate;
+    }
+
+    /// What Sensing may use if [`Flow::launch_early`] was called, an earlier connection is known, and the application
+    /// has said how much it will send.
+    pub(crate) fn ready_early(&self, first_path: bool) -> Option<PathKnowledge> {
+        let shared = self.shared();
+        let is_ready = first_path && shared.early && !shared.waits && shared.sources.knowledge().saved.is_some();
+        is_ready.then(|| shared.known(first_path))
     }
 
     /// The rate of [`Flow::cap_launch`].

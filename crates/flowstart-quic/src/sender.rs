@@ -86,6 +86,8 @@ pub(crate) struct Sender {
     launched_after: Option<Position>,
     /// The launch, if its RTT is only the client's word.
     doubt: Option<Doubt>,
+    /// Whether a launch before the first sample of the RTT was tried.
+    tried_early: bool,
     /// Its part in a window that connections share.
     membership: Option<Membership>,
     /// Whether nothing of what left since the launch has been acknowledged. Until then all of it is the launch's, also
@@ -131,6 +133,7 @@ impl Sender {
             first_path: status.moves == 0,
             launched_after: None,
             doubt: None,
+            tried_early: false,
             membership: None,
             first_flight: false,
             startup_until: 0,
@@ -348,13 +351,22 @@ impl Sender {
         }
     }
 
+    /// What to launch with before the RTT is measured. It is tried once, because what is known then is all that will be
+    /// known before the sample.
+    fn early(&mut self) -> Option<PathKnowledge> {
+        if self.tried_early {
+            return None;
+        }
+        let path = self.flow.ready_early(self.first_path)?;
+        self.tried_early = true;
+        self.controller.launches_more_than_initial(self.now, &path).then_some(path)
+    }
+
     /// Nothing more belongs to the latest event.
     fn settle(&mut self) {
-        if self.launched_after.is_none()
-            && self.rtt.is_sampled()
-            && let Some(path) = self.flow.ready(self.first_path)
-        {
-            self.launch(path);
+        if self.launched_after.is_none() {
+            let path = if self.rtt.is_sampled() { self.flow.ready(self.first_path) } else { self.early() };
+            path.into_iter().for_each(|path| self.launch(path));
         }
         let Some((now, mut frame)) = self.kept.take() else { return };
         let sample = self.rate.take_sample(self.rtt.min());

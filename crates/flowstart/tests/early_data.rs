@@ -12,7 +12,7 @@ use noq::crypto::rustls::QuicClientConfig;
 use predicates::prelude::*;
 use rustls::RootCertStore;
 use serde_json::Value;
-use server::{Server, flowstart, lossy_path};
+use server::{Relay, Server, flowstart, lossy_path};
 
 /// One way, from the server to the client: a round trip that nothing on a busy host takes as long as.
 const DELAY: Duration = Duration::from_millis(300);
@@ -46,6 +46,39 @@ fn a_returning_clients_request_saves_the_round_trip_of_the_handshake() {
     server.wait_for("flowstart_connection_attempts_total{result=\"accepted\"} 3");
     // Each ticket is good for one connection, and each connection brings new ones.
     assert!(timings.iter().all(|one| one["bytes"] == 5000 && one["status"] == 200));
+}
+
+#[test]
+fn a_returning_clients_answer_is_launched_with_what_was_saved() {
+    let folder = tempfile::tempdir().unwrap();
+    let (logs, store) = (folder.path().join("logs"), folder.path().join("paths.redb"));
+    std::fs::create_dir(&logs).unwrap();
+    let [log, store] = [&logs, &store].map(|path| path.to_str().unwrap());
+    let startup = ["--startup", "more-start:source=past", "--path-store", store];
+    let server = Server::self_signed(&[&["--early-data", "--qlog", log][..], &startup].concat());
+    let relay = Relay::start(&server.url, &["relay", "--link", "rate=20mbit,rtt=200ms,buffer=400pkt"]);
+    let url = format!("https://{}/generate/300KB", relay.address);
+    let tokens = folder.path().join("tokens");
+    let mut get = flowstart();
+    get.args(["get", "--insecure", "--json", "--repeat", "2", &url, "--tokens"]).arg(&tokens);
+    let timings = told(&get.assert().success().get_output().stdout);
+    assert_eq!(timings[1]["early_data"], "accepted", "{timings:?}");
+    server.wait_for("flowstart_connections_active 0");
+    assert!(server.end().0.success());
+    // When a connection's scheme launched, and its window.
+    let mut launches: Vec<(f64, u64)> = std::fs::read_dir(&logs)
+        .unwrap()
+        .map(|file| std::fs::read_to_string(file.unwrap().path()).unwrap())
+        .flat_map(|text| {
+            text.split('\u{1e}').skip(1).map(|one| serde_json::from_str(one).unwrap()).collect::<Vec<Value>>()
+        })
+        .filter(|event| event["name"] == "flowstart:launch")
+        .map(|event| (event["time"].as_f64().unwrap(), event["data"]["cwnd_bytes"].as_u64().unwrap()))
+        .collect();
+    launches.sort_by(|one, other| one.0.total_cmp(&other.0));
+    let [(early, window), (first, initial)] = launches[..] else { panic!("{launches:?}") };
+    // The round trip of the first one's handshake, and none.
+    assert!(first >= 200.0 && early < 150.0 && initial == 12_000 && window > 24_000, "{launches:?}");
 }
 
 #[test]

@@ -35,6 +35,14 @@ impl Controller {
         self.startup.stretchable_rtt(now, path)
     }
 
+    /// Whether [`Controller::launch`] would make more than the initial window of `path` now. Tried before the RTT of
+    /// the handshake is known, it says whether the scheme launches by what an earlier connection saved alone (0-RTT):
+    /// one that validates that first does not.
+    pub fn launches_more_than_initial(&self, now: Timestamp, path: &PathKnowledge) -> bool {
+        let launch = self.startup.clone().as_dyn().launch(now, path, &mut DecisionLog::default());
+        launch.cwnd > self.initial_window()
+    }
+
     /// The handshake is over and data may leave: Sensing turns what is known about the path into the launch.
     pub fn launch(&mut self, now: Timestamp, path: &PathKnowledge, rtt: &RttEstimator) {
         let launch = self.startup.as_dyn().launch(now, path, &mut self.log);

@@ -434,6 +434,34 @@ fn what_is_launched_on_a_clients_word_leaves_no_faster_than_its_cap_until_it_is_
     assert!(after_handshake(knows, "more-start").answer().pacing_rate > rate);
 }
 
+/// A request that came with a client's first packets is answered before there is a sample of the RTT.
+#[test]
+fn an_early_answer_is_launched_by_what_an_earlier_connection_saved() {
+    // 10 Mbit/s for 100 ms.
+    let saved = SavedPath { rtt: Duration::from_millis(100), cwnd: Bytes::new(125_000), age: Duration::ZERO };
+    let answered = |scheme: &str, saved, is_early: bool| {
+        let startup = StartupConfig::defaults().into_iter().find(|config| config.name() == scheme).unwrap();
+        let mut sender = sender(startup, AvoidanceConfig::defaults().swap_remove(1), PathKnowledge::default());
+        sender.flow.learn(|path| path.saved = saved);
+        sender.flow.doubt_handshake();
+        if is_early {
+            sender.flow.launch_early();
+        }
+        sender.flow.expect(Bytes::new(50_000_000), PACKET);
+        let answer = sender.answer();
+        (answer.window, answer.pacing_rate, sender.flow.status().launch.is_some())
+    };
+    let initial = PACKET * 10;
+    assert_eq!(answered("more-start", Some(saved), true), (Bytes::new(125_000), Rate::from_mbit(10), true));
+    assert!(!answered("more-start", Some(saved), false).2, "nobody said that it is early");
+    assert!(!answered("more-start", None, true).2, "there is no RTT");
+    // What validates first, or needs more than that, waits for the sample.
+    for scheme in ["careful-resume", "slow-start", "quick-start"] {
+        let (window, _, has_launched) = answered(scheme, Some(saved), true);
+        assert_eq!((window, has_launched), (initial, false), "{scheme}");
+    }
+}
+
 #[test]
 fn a_launch_that_believes_nobody_is_not_doubted() {
     for scheme in ["rapid-start", "suss", "jump-start"] {

@@ -221,6 +221,7 @@ impl Client {
         let early = self.is_early(&request);
         if early {
             self.server.metrics.early.inc();
+            self.flow.launch_early();
         }
         if let Some(cause) = malformed(&request) {
             // RFC 9114, section 4.1.2.

@@ -56,7 +56,9 @@ With --early-data a returning client's request is answered before the handshake 
 works once, and only with the process that gave it. So this process does not answer a recorded first packet twice. \
 Behind a load balancer, or after a restart, the handshake is a full one. A method that is not safe gets 425. Until \
 the client has proved its address, the answer is limited to three times what came; a token of an earlier connection \
-proves it. The scheme launches when the first acknowledgement has measured the RTT, not before.
+proves it. A scheme that takes its RTT and rate from an earlier connection (--path-store, --path-state-key) launches \
+with the answer, more-start, plumb and blitzstart:rtt=cached among others; one that has none, or validates it first, \
+launches when the first acknowledgement has measured the RTT.
 
 With --scone, elements of the path may advise a rate, which a client that reads it (`flowstart get --scone`) reports \
 with its request. Advice caps the launch of any scheme at what the rate carries in a round trip, and never raises it. \
