@@ -30,6 +30,7 @@ use flowstart_core::doubt::Doubt;
 use flowstart_core::event::{Ack, Decision, Position, Sent};
 use flowstart_core::launch::UNPACED;
 use flowstart_core::needs::Needs;
+use flowstart_core::path::PathKnowledge;
 use flowstart_core::rtt::{GRANULARITY, INITIAL_RTT, MAX_ACK_DELAY, RttEstimator};
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::Bytes;

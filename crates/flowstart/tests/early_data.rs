@@ -54,15 +54,15 @@ fn a_returning_clients_answer_is_launched_with_what_was_saved() {
     let (logs, store) = (folder.path().join("logs"), folder.path().join("paths.redb"));
     std::fs::create_dir(&logs).unwrap();
     let [log, store] = [&logs, &store].map(|path| path.to_str().unwrap());
-    let startup = ["--startup", "more-start:source=past", "--path-store", store];
+    let startup = ["--startup", "more-start:source=saved", "--path-store", store];
     let server = Server::self_signed(&[&["--early-data", "--qlog", log][..], &startup].concat());
     let relay = Relay::start(&server.url, &["relay", "--link", "rate=20mbit,rtt=200ms,buffer=400pkt"]);
     let url = format!("https://{}/generate/300KB", relay.address);
     let tokens = folder.path().join("tokens");
     let mut get = flowstart();
-    get.args(["get", "--insecure", "--json", "--repeat", "2", &url, "--tokens"]).arg(&tokens);
+    get.args(["get", "--insecure", "--json", "--repeat", "3", &url, "--tokens"]).arg(&tokens);
     let timings = told(&get.assert().success().get_output().stdout);
-    assert_eq!(timings[1]["early_data"], "accepted", "{timings:?}");
+    assert_eq!(timings[2]["early_data"], "accepted", "{timings:?}");
     server.wait_for("flowstart_connections_active 0");
     assert!(server.end().0.success());
     // When a connection's scheme launched, and its window.
@@ -76,8 +76,9 @@ fn a_returning_clients_answer_is_launched_with_what_was_saved() {
         .map(|event| (event["time"].as_f64().unwrap(), event["data"]["cwnd_bytes"].as_u64().unwrap()))
         .collect();
     launches.sort_by(|one, other| one.0.total_cmp(&other.0));
-    let [(early, window), (first, initial)] = launches[..] else { panic!("{launches:?}") };
-    // The round trip of the first one's handshake, and none.
+    // When the second begins, the end of the first may not have come to the server. The third knows the path: it waits
+    // for no round trip, and for no sample.
+    let [(early, window), _, (first, initial)] = launches[..] else { panic!("{launches:?}") };
     assert!(first >= 200.0 && early < 150.0 && initial == 12_000 && window > 24_000, "{launches:?}");
 }
 

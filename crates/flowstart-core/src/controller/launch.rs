@@ -2,7 +2,7 @@
 
 use super::window_validation::Validation;
 use super::{Controller, Phase};
-use crate::event::{Decision, Position};
+use crate::event::{Decision, DecisionLog, Position};
 use crate::launch::Launch;
 use crate::path::PathKnowledge;
 use crate::rtt::RttEstimator;

@@ -222,6 +222,7 @@ impl Client {
         if early {
             self.server.metrics.early.inc();
             self.flow.launch_early();
+            self.notes.proven();
         }
         if let Some(cause) = malformed(&request) {
             // RFC 9114, section 4.1.2.

@@ -17,7 +17,6 @@ use crate::metrics::{Exit, Hinted, OfScheme, OfSource};
 use crate::path_shown::{PathShown, knows_path};
 use crate::server::policy::GivenUp;
 use crate::server::shared::locked;
-use crate::server::unacknowledged::FIELDS;
 use crate::server::{hints, sources};
 
 /// Packets of the initial window (RFC 9002, section 7.2).
@@ -99,7 +98,7 @@ impl Client {
             if is_ours {
                 self.server.sources.request(&self.flow, Bytes::new(waiting), can_wait);
             }
-            self.flow.expect(Bytes::new(waiting + FIELDS), Bytes::new(packet.into()));
+            self.flow.expect(Bytes::new(waiting), Bytes::new(packet.into()));
         }
     }
 

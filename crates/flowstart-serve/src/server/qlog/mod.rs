@@ -88,7 +88,8 @@ pub(crate) struct Notes(Arc<Said>);
 
 #[derive(Debug, Default)]
 struct Said {
-    /// The handshake is complete, so the client has proved its address (RFC 9000, section 8.1).
+    /// The handshake is complete, so the client has proved its address (RFC 9000, section 8.1), or its early data came
+    /// with the ticket of an earlier handshake, which works once.
     proven: AtomicBool,
     /// Answers on their way into the file. Without a file nothing is kept.
     answers: Mutex<Option<Vec<Answered>>>,
@@ -102,7 +103,7 @@ struct Answered {
 }
 
 impl Notes {
-    /// The handshake is complete.
+    /// The handshake is complete, or early data has come.
     pub(crate) fn proven(&self) {
         self.0.proven.store(true, Ordering::Relaxed);
     }
