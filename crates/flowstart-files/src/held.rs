@@ -34,8 +34,7 @@ pub fn hold(file: &Path) -> io::Result<File> {
         match opened.try_lock() {
             // Who held it before may have replaced it.
             Ok(()) if is_still(&opened, file) => return Ok(opened),
-            // Some file systems have no locks.
-            Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => return Ok(opened),
+            Err(TryLockError::Error(error)) if has_no_locks(&error) => return Ok(opened),
             Err(TryLockError::Error(error)) => return Err(error),
             Ok(()) | Err(TryLockError::WouldBlock) if begin.elapsed() < PATIENCE => std::thread::sleep(POLL),
             Ok(()) | Err(TryLockError::WouldBlock) => {
@@ -43,6 +42,15 @@ pub fn hold(file: &Path) -> io::Result<File> {
             }
         }
     }
+}
+
+/// Some file systems have no locks.
+fn has_no_locks(error: &io::Error) -> bool {
+    #[cfg(unix)]
+    if error.raw_os_error() == Some(nix::libc::ENOLCK) {
+        return true;
+    }
+    error.kind() == io::ErrorKind::Unsupported
 }
 
 /// Whether a path still leads to the file that was opened there.

@@ -129,11 +129,13 @@ impl Trains {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     fn show_times(&self, show: bool) {
         use nix::sys::socket::{setsockopt, sockopt::ReceiveTimestampns, sockopt::UdpGroSegment};
-        // Without them the time of the reading counts.
-        if let Some(socket) = self.socket.get()
-            && setsockopt(socket, UdpGroSegment, &!show).is_ok()
-        {
-            let _ = setsockopt(socket, ReceiveTimestampns, &show);
+        // Without them the time of the reading counts. Nothing comes with both.
+        let Some(socket) = self.socket.get() else { return };
+        if show && setsockopt(socket, UdpGroSegment, &false).is_ok() {
+            let _ = setsockopt(socket, ReceiveTimestampns, &true);
+        } else if !show {
+            let _ = setsockopt(socket, ReceiveTimestampns, &false);
+            let _ = setsockopt(socket, UdpGroSegment, &true);
         }
     }
 

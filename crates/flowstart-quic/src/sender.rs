@@ -169,7 +169,9 @@ impl Sender {
     fn present(&self) -> Answer {
         // Before the launch only the initial window binds.
         let rate = self.launched_after.and_then(|_| self.controller.pacing_rate());
-        let held = self.doubt.and_then(|doubt| doubt.pacing_rate(self.rtt.min()?, self.status.delivered));
+        // Before the first sample nothing contradicts the RTT that was saved.
+        let smallest = self.rtt.min().unwrap_or(Duration::MAX);
+        let held = self.doubt.and_then(|doubt| doubt.pacing_rate(smallest, self.status.delivered));
         Answer {
             window: self.controller.cwnd().max(self.packet * MINIMUM_WINDOW_PACKETS),
             ssthresh: known(self.controller.ssthresh()),

@@ -50,6 +50,8 @@ pub enum TokensError {
 #[derive(Debug)]
 pub struct Tokens {
     file: PathBuf,
+    /// Who changes the file: connections of one process queue here, and processes at the file.
+    turn: Mutex<()>,
     /// Those that are not in the file yet.
     received: Mutex<Kept>,
     /// Those for the next connections, which are no more in the file.
@@ -66,7 +68,12 @@ impl Tokens {
     ///
     /// The file and line of an invalid token.
     pub fn read(file: &Path) -> Result<Self, TokensError> {
-        let tokens = Self { file: file.to_owned(), received: Mutex::default(), reserved: Mutex::default() };
+        let tokens = Self {
+            file: file.to_owned(),
+            turn: Mutex::default(),
+            received: Mutex::default(),
+            reserved: Mutex::default(),
+        };
         tokens.in_file()?;
         Ok(tokens)
     }
@@ -113,11 +120,13 @@ impl Tokens {
 
     /// Changes the file, to which what was received comes first, and no other process changes it meanwhile.
     fn change<T>(&self, change: impl FnOnce(&mut Kept) -> T) -> Result<T, TokensError> {
+        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let unwritable = |cause| TokensError::Unwritable { file: self.file.clone(), cause };
         let _held = flowstart_files::hold(&self.file).map_err(unwritable)?;
         let mut kept = self.in_file()?;
-        let mut received = locked(&self.received);
-        for token in &*received {
+        // Connections receive more while the disk is waited for.
+        let received = std::mem::take(&mut *locked(&self.received));
+        for token in &received {
             keep(&mut kept, token.clone());
         }
         let changed = change(&mut kept);
@@ -131,8 +140,11 @@ impl Tokens {
             })
             .collect();
         lines.reverse();
-        flowstart_files::replace_secret(&self.file, lines.concat().as_bytes()).map_err(unwritable)?;
-        received.clear();
+        let written = flowstart_files::replace_secret(&self.file, lines.concat().as_bytes());
+        if written.is_err() {
+            locked(&self.received).splice(..0, received);
+        }
+        written.map_err(unwritable)?;
         Ok(changed)
     }
 }

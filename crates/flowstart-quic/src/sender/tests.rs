@@ -455,6 +455,16 @@ fn an_early_answer_is_launched_by_what_an_earlier_connection_saved() {
     assert_eq!(answered("more-start", Some(saved), true), (Bytes::new(125_000), Rate::from_mbit(10), true));
     assert!(!answered("more-start", Some(saved), false).2, "nobody said that it is early");
     assert!(!answered("more-start", None, true).2, "there is no RTT");
+    // A hint that makes the launch together with what was saved is held to its cap from the first packet on.
+    let hint = Some(Hint { bandwidth: Rate::from_mbit(10), technology: AccessTechnology::Unknown });
+    let startup = StartupConfig::defaults().into_iter().find(|config| config.name() == "blitzstart").unwrap();
+    let path = PathKnowledge { hint, saved: Some(saved), ..PathKnowledge::default() };
+    let mut hinted = sender(startup, AvoidanceConfig::defaults().swap_remove(1), path);
+    hinted.flow.doubt_handshake();
+    hinted.flow.cap_launch(Rate::from_mbit(10));
+    hinted.flow.launch_early();
+    hinted.flow.expect(Bytes::new(50_000_000), PACKET);
+    assert_eq!((hinted.answer().window, hinted.answer().pacing_rate), (Bytes::new(125_000), Rate::from_mbit(10)));
     // What validates first, or needs more than that, waits for the sample.
     for scheme in ["careful-resume", "slow-start", "quick-start"] {
         let (window, _, has_launched) = answered(scheme, Some(saved), true);

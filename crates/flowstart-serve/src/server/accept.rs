@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, Weak};
 use std::time::Instant;
 
 use flowstart_core::path::PathKnowledge;
-use flowstart_core::sources::{Known, Verdict};
+use flowstart_core::sources::Verdict;
 use flowstart_quic::hint::policy::Evidence;
 use flowstart_quic::transport_parameters::PeerParameters;
 use flowstart_quic::{Flow, session};
@@ -99,7 +99,7 @@ impl Shared {
         if scheme.shares_window() {
             flow.share(self.windows.of(address));
         }
-        let takes_train = scheme.senses().contains(&Known::Train);
+        let (senses, is_validated) = (scheme.senses(), incoming.remote_address_validated());
         let said: Arc<Mutex<Option<Said>>> = Arc::default();
         let notes = qlog::Notes::default();
         let config = self.config_for((scheme, &label), &flow, remote, said.clone(), notes.clone());
@@ -122,11 +122,11 @@ impl Shared {
         let evidence = heard.await.map_or_else(|_| Evidence::default(), |heard| heard.tell(&flow));
         self.metrics.active.inc();
         let mut client = Client::new(self.clone(), connection, flow.clone(), &label, notes, address, evidence)
-            .with_train(takes_train);
+            .with_start(senses, is_validated);
         if let Some(Said { parameters, advised, asking }) = said {
             client = client.with_path(advised, asking);
             if let Ok(Some(hint)) = parameters.hint {
-                client.judge(&hint, sources::name::HINT);
+                client.hear_hint(hint);
             }
             if let (Some(seal), Ok(Some(state))) = (&self.seal, parameters.path_state) {
                 match seal.open(address, &state) {

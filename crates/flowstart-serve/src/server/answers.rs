@@ -11,10 +11,11 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes as Chunk;
+use flowstart_core::sources::Known;
 use flowstart_core::units::Bytes;
 use flowstart_quic::Flow;
-use flowstart_quic::hint::client_hints;
 use flowstart_quic::hint::policy::{Evidence, Grant};
+use flowstart_quic::hint::{BandwidthHint, client_hints};
 use futures_util::FutureExt;
 use h3::error::{Code, StreamError};
 use h3::server::RequestStream;
@@ -61,8 +62,10 @@ pub(super) struct Client {
     /// What is known of its path, for what its hints claim.
     evidence: Evidence,
     word: Mutex<Word>,
-    /// Whether its scheme uses what clients report of the handshake.
-    takes_train: bool,
+    /// What its scheme can start by.
+    senses: Vec<Known>,
+    /// Its first packet proved its address, by a token.
+    is_validated: bool,
     /// What its path advises, if it carries SCONE packets.
     advised: Option<Advised>,
     /// What it asks the routers of its path, if it does.
@@ -78,6 +81,8 @@ pub(super) struct Client {
     /// What was given to QUIC, and the streams of answers that were cut.
     given: Unacknowledged,
     cuts: http3::Cuts,
+    /// What had arrived when the last piece was given while the memory of all connections was full.
+    paid: AtomicU64,
     /// Answers whose content is read.
     turns: Semaphore,
 }
@@ -87,6 +92,8 @@ pub(super) struct Client {
 struct Word {
     /// A hint was judged.
     has_hinted: bool,
+    /// A hint that counts when the handshake is complete: whoever sent it may have forged the address.
+    unproven: Option<BandwidthHint>,
     /// What it is given of its prefix's total, as long as the connection lasts.
     grant: Option<Grant>,
 }
@@ -123,7 +130,8 @@ impl Client {
             address,
             evidence,
             word: Mutex::default(),
-            takes_train: false,
+            senses: Vec::new(),
+            is_validated: false,
             advised: None,
             asking: None,
             answers: Mutex::default(),
@@ -132,13 +140,14 @@ impl Client {
             waiting: AtomicU64::new(0),
             given: Unacknowledged::default(),
             cuts: http3::Cuts::default(),
+            paid: AtomicU64::new(0),
             turns: Semaphore::new(ANSWERS),
         }
     }
 
-    /// Its scheme uses what clients report of the handshake, or not.
-    pub(super) fn with_train(self, takes_train: bool) -> Self {
-        Self { takes_train, ..self }
+    /// Its scheme can start by this, and its first packet proved its address or not.
+    pub(super) fn with_start(self, senses: Vec<Known>, is_validated: bool) -> Self {
+        Self { senses, is_validated, ..self }
     }
 
     /// It carries SCONE packets, or asks routers.
@@ -218,9 +227,14 @@ impl Client {
 
     async fn answer(&self, request: Request<()>, mut stream: Answer) -> Result<(), Cut> {
         let began = Instant::now();
-        let early = self.is_early(&request);
+        let is_complete = self.is_complete();
+        let early = !is_complete || request.headers().contains_key("early-data");
         if early {
             self.server.metrics.early.inc();
+        }
+        if is_complete {
+            self.judge_unproven();
+        } else if self.is_validated {
             self.flow.launch_early();
             self.notes.proven();
         }
@@ -235,8 +249,10 @@ impl Client {
             drop(request);
             return self.refuse(stream, status, problem, fields).await;
         }
-        self.take_client_hints(&request);
-        self.take_train(&request);
+        if is_complete || self.is_validated {
+            self.take_client_hints(&request);
+            self.take_train(&request);
+        }
         self.server.take_advice(request.headers(), self.advised.as_ref(), &self.flow, self.address);
         let rtt = self.connection.rtt(PathId::ZERO).unwrap_or_default();
         self.server.take_response(request.headers(), self.asking.as_ref(), &self.flow, self.address, rtt);
@@ -310,10 +326,10 @@ impl Client {
         sent
     }
 
-    /// Whether the request may be a replay because the client has not proved otherwise; a proxy says so about a request
-    /// that it passes on (RFC 8470, section 5.1).
-    fn is_early(&self, request: &Request<()>) -> bool {
-        request.headers().contains_key("early-data") || self.connection.authenticated().now_or_never().is_none()
+    /// Whether the handshake is complete. A request before may be a replay, and so may one of which a proxy says that
+    /// it passed it on early (RFC 8470, section 5.1).
+    pub(super) fn is_complete(&self) -> bool {
+        self.connection.authenticated().now_or_never().is_some()
     }
 
     /// Waits until everything is acknowledged.

@@ -65,7 +65,7 @@ pub use self::policy::{FallBack, Schemes};
 use self::shared::{FAREWELL, Shared, h3_code};
 use self::sharing::SharedWindows;
 use self::sources::SourcesOfServer;
-pub use self::sources::{InterfaceChoice, Lack};
+pub use self::sources::{FASTEST, InterfaceChoice, Lack};
 use crate::endpoint::{Clients, bind_for_clients, transport};
 use crate::metrics::Metrics;
 use crate::path_state::Seal;

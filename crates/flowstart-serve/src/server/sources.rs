@@ -33,7 +33,7 @@ const BOUND: Duration = Duration::from_millis(50);
 /// Questions to one source at a time. A source that does not answer holds no more threads than that.
 const QUESTIONS: usize = 16;
 /// No path is faster, so a source that states more states nonsense.
-const FASTEST: Rate = Rate::from_mbit(1_000_000);
+pub const FASTEST: Rate = Rate::from_mbit(1_000_000);
 
 pub(super) use flowstart_core::sources::name;
 

@@ -11,7 +11,7 @@ use flowstart_core::time::Duration;
 use flowstart_core::units::{Bytes, Rate};
 use flowstart_quic::hint::HintPolicy;
 use flowstart_sensing::interface;
-use flowstart_serve::server::{self, FallBack, InterfaceChoice, Lack, Limits, Schemes, Server, ServerError};
+use flowstart_serve::server::{self, FASTEST, FallBack, InterfaceChoice, Lack, Limits, Schemes, Server, ServerError};
 use flowstart_serve::{H3, Scheme};
 use ipnet::IpNet;
 use serde_json::json;
@@ -159,7 +159,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NUMBER", default_value_t = 10_000)]
     max_connections: usize,
     /// Connections at a time from one prefix, /24 or /48. Behind a network's gateway many clients may share one.
-    /// Default: nine tenths of --max-connections, so that nobody alone takes all places.
+    /// Default: nine tenths of --max-connections, so that no prefix alone takes all places.
     #[arg(long, value_name = "NUMBER")]
     max_per_prefix: Option<usize>,
     /// New connections per second from one prefix, /24 or /48. Default: no limit.
@@ -176,7 +176,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "BYTES", default_value_t = Bytes::new(32_000_000))]
     connection_memory: Bytes,
     /// What all connections may hold together: what is not acknowledged, and 80 KB for each. Beyond it new connections
-    /// are refused, and from 90 % on clients have to prove their addresses. Default: no limit.
+    /// are refused, and open ones get content in small pieces, each when the one before has arrived. From 90 % on
+    /// clients have to prove their addresses. Default: no limit.
     #[arg(long, value_name = "BYTES")]
     memory: Option<Bytes>,
     /// How long a client may read nothing of an answer, or send nothing of a request that it has begun.
@@ -318,8 +319,8 @@ fn interface_choice(text: &str) -> Result<(InterfaceChoice, Option<Rate>), Strin
         Some(("route", _)) => Err("a rate is that of one interface; name it, as in eth0=1gbit".into()),
         Some((name, rate)) => {
             let rate: Rate = rate.parse().map_err(|error| format!("{error}"))?;
-            if rate == Rate::ZERO {
-                return Err("a rate of 0 carries nothing; use one as 1gbit".into());
+            if !(Rate::from_bits_per_sec(1)..=FASTEST).contains(&rate) {
+                return Err(format!("no path is so fast, or so slow; allowed is a rate above 0 to {FASTEST}"));
             }
             Ok((InterfaceChoice::Name(name.to_owned()), Some(rate)))
         }

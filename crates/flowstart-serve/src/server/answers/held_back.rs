@@ -1,36 +1,45 @@
 //! What an answer is not given yet, because its connection or all of them hold as much as they may.
 
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use tokio::time::timeout;
 
-use super::{ANSWERS, Client, Cut, POLL, SLACK};
+use super::{Client, Cut, LEAST_READ, POLL};
 use crate::server::memory::{self, Holder};
-use crate::server::unacknowledged;
-
-/// Of a connection with this much at most, all may have arrived: fields of each answer are counted with more than they
-/// have.
-const NOTHING_HELD: u64 = SLACK + ANSWERS as u64 * unacknowledged::FIELDS;
 
 impl Client {
-    /// How much of this much may be given to QUIC now. While all connections hold what they may, it is little, and
-    /// waits until what this one was given has arrived.
+    /// How much of this much may be given to QUIC now. While all connections hold what they may, it is little: of a
+    /// connection that holds next to nothing a piece, and of others as much as has arrived since they got the last.
     pub(super) async fn piece_of(&self, bytes: usize) -> Result<usize, Cut> {
         let Some(memory) = &self.server.memory else { return Ok(bytes) };
         let delivered = || self.flow.status().delivered.get();
         let (mut before, mut since) = (delivered(), Instant::now());
         while memory.is_full(self.server.connections.now()) {
-            let now = delivered();
-            if self.given.of_open(now) <= NOTHING_HELD {
-                return Ok(bytes.min(memory::PIECE));
+            if self.connection.close_reason().is_some() {
+                return Err(Cut);
             }
-            if now.saturating_sub(before) >= memory::PIECE as u64 {
+            let (now, piece) = (delivered(), bytes.min(memory::PIECE));
+            let held = self.given.of_open(now);
+            if held <= self.given.slack() {
+                self.paid.store(now, Ordering::Relaxed);
+                return Ok(piece);
+            }
+            // Of several answers one gets what has arrived.
+            let has_arrived = |paid: u64| (now.saturating_sub(paid) >= piece as u64).then_some(now);
+            if self.paid.fetch_update(Ordering::Relaxed, Ordering::Relaxed, has_arrived).is_ok() {
+                return Ok(piece);
+            }
+            // Who holds much reads as much as anybody who lets an answer wait.
+            let least = if held > LEAST_READ.get() { LEAST_READ.get() } else { memory::PIECE as u64 };
+            if now.saturating_sub(before) >= least {
                 (before, since) = (now, Instant::now());
             } else if since.elapsed() > self.server.limits.stall {
                 return Err(Cut);
             }
             tokio::time::sleep(POLL).await;
         }
+        self.paid.store(delivered(), Ordering::Relaxed);
         Ok(bytes)
     }
 

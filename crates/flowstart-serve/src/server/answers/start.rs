@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use flowstart_core::path::AccessTechnology;
-use flowstart_core::sources::{Statement, Verdict};
+use flowstart_core::sources::{Known, Statement, Verdict};
 use flowstart_core::time::Duration;
 use flowstart_core::units::Bytes;
 use flowstart_quic::hint::BandwidthHint;
@@ -45,6 +45,7 @@ impl Client {
     /// word, too.
     pub(super) fn take_train(&self, request: &Request<()>) {
         let source = sources::name::HANDSHAKE_TRAIN;
+        let mut word = locked(&self.word);
         let rate = match handshake_train::reported(request.headers()) {
             // The first report counts.
             Some(_) if self.flow.findings().iter().any(|one| one.source == source) => return,
@@ -57,27 +58,51 @@ impl Client {
             }
         };
         let stated = Statement::Train(rate);
-        let useless = match self.flow.status().launch {
-            Some(_) => Some("the launch came before"),
-            None => (!self.takes_train).then_some("the scheme does not use it"),
-        };
-        if let Some(why) = useless {
+        if let Some(why) = self.is_useless(Known::Train) {
             return self.flow.hear(|all| all.state(source, stated, None, None, why));
         }
-        let word = BandwidthHint { rate, technology: AccessTechnology::Unknown, age: Duration::ZERO };
-        let held = &mut locked(&self.word).grant;
-        let (verdict, used) = self.server.hints.admit(self.address, &word, &self.evidence, held);
+        let claim = BandwidthHint { rate, technology: AccessTechnology::Unknown, age: Duration::ZERO };
+        let (verdict, used) = self.server.hints.admit(self.address, &claim, &self.evidence, &mut word.grant);
+        drop(word);
         verdict.cap.into_iter().for_each(|cap| self.flow.cap_launch(cap));
         let believed = used.map(|used| Statement::Train(used.bandwidth));
         let reason = if believed == Some(stated) { String::new() } else { verdict.reason.to_string() };
         self.flow.hear(|all| all.state(source, stated, None, believed, &reason));
     }
 
-    /// Uses as much of a hint as the policy allows.
-    pub(in crate::server) fn judge(&self, hint: &BandwidthHint, source: &'static str) {
+    /// Why a statement of this kind changes nothing; it is given nothing of its prefix's total.
+    fn is_useless(&self, known: Known) -> Option<&'static str> {
+        match self.flow.status().launch {
+            Some(_) => Some("the launch came before"),
+            None => (!self.senses.contains(&known)).then_some("the scheme does not use it"),
+        }
+    }
+
+    /// Takes a hint of the first message: at once from an address that is proven, else when the handshake is complete.
+    pub(in crate::server) fn hear_hint(&self, hint: BandwidthHint) {
+        locked(&self.word).unproven = Some(hint);
+        if self.is_validated || self.is_complete() {
+            self.judge_unproven();
+        }
+    }
+
+    /// The address is proven, and so is the hint that came with the first message.
+    pub(super) fn judge_unproven(&self) {
+        let hint = locked(&self.word).unproven.take();
+        if let Some(hint) = hint {
+            self.judge(&hint, sources::name::HINT);
+        }
+    }
+
+    /// Uses as much of a hint as the policy allows. The first counts.
+    fn judge(&self, hint: &BandwidthHint, source: &'static str) {
         let mut word = locked(&self.word);
-        word.has_hinted = true;
-        let (verdict, used) = self.server.hints.admit(self.address, hint, &self.evidence, &mut word.grant);
+        if std::mem::replace(&mut word.has_hinted, true) {
+            return;
+        }
+        let mut nothing = None;
+        let held = if self.is_useless(Known::Hint).is_some() { &mut nothing } else { &mut word.grant };
+        let (verdict, used) = self.server.hints.admit(self.address, hint, &self.evidence, held);
         drop(word);
         self.server.metrics.hints.get_or_create(&Hinted { verdict: verdict.reason.to_string() }).inc();
         verdict.cap.into_iter().for_each(|cap| self.flow.cap_launch(cap));
@@ -104,6 +129,10 @@ impl Client {
 
     /// Records how the connection started.
     pub(super) fn account(&self) {
+        // Who has not completed the handshake may be anybody.
+        if !self.is_complete() {
+            return;
+        }
         let (status, metrics) = (self.flow.status(), &self.server.metrics);
         if let Some(saver) = self.server.sources.saver() {
             saver.save(self.address, status);
