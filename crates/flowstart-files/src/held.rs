@@ -1,6 +1,6 @@
 //! Files that several programs read and replace in turns.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -57,6 +57,7 @@ fn has_no_locks(error: &io::Error) -> bool {
 #[cfg(unix)]
 #[must_use]
 pub fn is_still(file: &File, path: &Path) -> bool {
+    use std::fs;
     use std::os::unix::fs::MetadataExt;
 
     let place = |metadata: &fs::Metadata| (metadata.dev(), metadata.ino());
@@ -74,6 +75,8 @@ pub fn is_still(_: &File, path: &Path) -> bool {
 #[cfg(unix)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
+
+    use std::fs;
 
     use super::*;
     use crate::{read, replace_secret};
