@@ -704,11 +704,13 @@ fn open_connections_keep_to_the_bound_of_memory_together() {
             line.trim_matches(|one: char| !one.is_ascii_digit()).parse().unwrap()
         };
         assert_eq!(server.timings("/generate/100KB")["bytes"], 100_000);
-        let (before, all) = (resident(), std::sync::Barrier::new(5));
+        let (before, connected, all) = (resident(), std::sync::Barrier::new(4), std::sync::Barrier::new(5));
         let silent = || {
             let (address, silenced) = silenced_path(&server);
             let tls = Arc::new(trusting(&cert).with_encoded_parameters(Vec::new()));
             connected_at(address, tls, 1 << 30, async |connection| {
+                // Who came when the others hold everything would be refused.
+                connected.wait();
                 let (mut asked, mut answer) = connection.open_bi().await.unwrap();
                 asked.write_all(&request("/generate/1000GB", &[])).await.unwrap();
                 asked.finish().unwrap();

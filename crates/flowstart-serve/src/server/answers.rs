@@ -328,7 +328,7 @@ impl Client {
 
     /// Whether the handshake is complete. A request before may be a replay, and so may one of which a proxy says that
     /// it passed it on early (RFC 8470, section 5.1).
-    pub(super) fn is_complete(&self) -> bool {
+    fn is_complete(&self) -> bool {
         self.connection.authenticated().now_or_never().is_some()
     }
 

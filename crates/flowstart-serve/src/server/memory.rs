@@ -1,5 +1,5 @@
 //! A bound on what all connections hold together: where it is reached, new ones are refused, and those that are open
-//! get content in small pieces, the next when the one before has arrived.
+//! get content in small pieces, the next when as much has arrived.
 //!
 //! What an allocator keeps for later is no measure: it stays when the connections are gone. So each connection counts
 //! with what it holds at least, and with the content that its client has not acknowledged.

@@ -176,7 +176,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "BYTES", default_value_t = Bytes::new(32_000_000))]
     connection_memory: Bytes,
     /// What all connections may hold together: what is not acknowledged, and 80 KB for each. Beyond it new connections
-    /// are refused, and open ones get content in small pieces, each when the one before has arrived. From 90 % on
+    /// are refused, and open ones get content in small pieces, each when as much has arrived. From 90 % on
     /// clients have to prove their addresses. Default: no limit.
     #[arg(long, value_name = "BYTES")]
     memory: Option<Bytes>,

@@ -129,8 +129,8 @@ impl Client {
 
     /// Records how the connection started.
     pub(super) fn account(&self) {
-        // Who has not completed the handshake may be anybody.
-        if !self.is_complete() {
+        // Who has not proved its address may be anybody.
+        if !self.notes.is_proven() {
             return;
         }
         let (status, metrics) = (self.flow.status(), &self.server.metrics);

@@ -108,6 +108,11 @@ impl Notes {
         self.0.proven.store(true, Ordering::Relaxed);
     }
 
+    /// Whether [`Notes::proven`] was called.
+    pub(crate) fn is_proven(&self) -> bool {
+        self.0.proven.load(Ordering::Relaxed)
+    }
+
     /// An answer was acknowledged completely.
     pub(crate) fn answered(&self, payload: u64, taken: Duration) {
         if let Some(list) = &mut *self.list() {
@@ -200,7 +205,7 @@ impl Writer {
     }
 
     fn begin_if_proven(&mut self) {
-        if self.notes.0.proven.load(Ordering::Relaxed) {
+        if self.notes.is_proven() {
             self.file.begin();
         }
         if self.file.is_over() {
