@@ -386,7 +386,7 @@ fn blitzstart_is_that_of_the_core() {
         let (rtt, pacing, by_launch, header_correction, max_hint) = choices;
         StartupConfig::Blitzstart(blitzstart::Config {
             estimate,
-            buffer_factor,
+            buffer_factor: Some(buffer_factor),
             pacing_fraction,
             payload_fraction,
             ack_delay: Duration::from_micros(ack_delay),

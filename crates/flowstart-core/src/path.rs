@@ -104,6 +104,14 @@ pub struct Hint {
     pub technology: AccessTechnology,
 }
 
+impl Hint {
+    /// The burst allowance of the access link: what it gathers and passes on together
+    /// ([`AccessTechnology::gathering_interval`]), at the hinted bandwidth. Zero where it sends bit by bit.
+    pub fn burst_allowance(self) -> Bytes {
+        self.bandwidth.amount_in(self.technology.gathering_interval())
+    }
+}
+
 /// What an earlier connection over the same path saved (RFC 9040; Careful Resume, section 3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SavedPath {

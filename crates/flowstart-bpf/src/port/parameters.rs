@@ -40,7 +40,8 @@ fn blitzstart(config: &blitzstart::Config, to: &mut Layout) -> Result<HintUse, P
     }
     to.only("gathered_burst", !config.gathered_burst, "false, for a hint says nothing of the access technology")?;
     to.factor(config.estimate);
-    to.factor(config.buffer_factor);
+    // A hint to the kernel has no access technology, whose factor is 1.
+    to.factor(config.buffer_factor.unwrap_or(1.0));
     to.factor(if config.header_correction { config.payload_fraction } else { 1.0 });
     to.factor(config.pacing_fraction);
     to.time(config.ack_delay);

@@ -8,9 +8,9 @@
 //! Differences from the reference: the hint is capped to configured bounds; the RTT may be the handshake's or a cached
 //! one (`rtt`), with the delay of an acknowledgement in it (`ack_delay`); the headers can be subtracted from the hint
 //! (`header_correction`). The paper does not define ssthresh at the launch; here ssthresh = cwnd. CUBIC has no `W_max`
-//! yet, so its first epoch is convex from the launch window. The buffer factor is 1 for every technology, as in the
-//! paper's evaluation; the paper argues for more with deep buffers, and a factor of 2 is faster on recorded cellular
-//! links (`docs/findings/buffer-factors.md`). What leaves at once on a link layer that gathers packets
+//! yet, so its first epoch is convex from the launch window. The paper argues for a larger buffer factor with deep
+//! buffers and evaluates with 1; here the factor is 2 where the hint says 3G or LTE, because it is faster on recorded
+//! links of these (`docs/findings/buffer-factors.md`). What leaves at once on a link layer that gathers packets
 //! (`gathered_burst`) has numbers of its standards, since the paper has none.
 //!
 //! Status: validated by `blitzstart-table1`.
@@ -36,6 +36,10 @@ pub const REFERENCE: &str = "Rüth et al., Blitz-starting QUIC Connections (2019
 /// Sensing; Probing; Validation; Continuation.
 pub const PHASES: &str =
     "the client's bandwidth hint and the RTT; none; none; congestion avoidance from the first packet";
+
+/// Buffer factor of mobile links by default. Their rate varies, and a link that is faster than the hint for a while is
+/// idle with one bandwidth-delay product (`docs/findings/buffer-factors.md`).
+const MOBILE_FACTOR: f64 = 2.0;
 
 /// Which RTT multiplies the hinted bandwidth.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -69,19 +73,20 @@ pub struct Config {
     /// Factor on the hint, for experiments with wrong estimates (the paper's 0.5 to 4.0), 0.001 to 1000.
     /// Default 1.
     pub estimate: f64,
-    /// Factor for the buffer of an access technology without a factor of its own below; all factors 0.01 to 100.
-    /// Paper's evaluation: 1.
-    pub buffer_factor: f64,
+    /// Factor for the buffer of every access technology without a factor of its own below; all factors 0.01 to 100.
+    /// Default: 2 for third-generation cellular and LTE, which recordings show to be faster, and 1 for others. Paper's
+    /// evaluation: 1 for all.
+    pub buffer_factor: Option<f64>,
     /// Buffer factor of DSL. Default: `buffer_factor`.
     pub dsl_factor: Option<f64>,
     /// Buffer factor of DOCSIS cable. Default: `buffer_factor`.
     pub docsis_factor: Option<f64>,
     /// Buffer factor of Wi-Fi. Default: `buffer_factor`.
     pub wifi_factor: Option<f64>,
-    /// Buffer factor of third-generation cellular, where 2 is faster on recordings. Default: `buffer_factor`.
+    /// Buffer factor of third-generation cellular. Default: `buffer_factor`.
     #[cfg_attr(feature = "serde", serde(rename = "3g_factor"))]
     pub third_generation_factor: Option<f64>,
-    /// Buffer factor of LTE, where 2 is faster on recordings. Default: `buffer_factor`.
+    /// Buffer factor of LTE. Default: `buffer_factor`.
     pub lte_factor: Option<f64>,
     /// Buffer factor of fibre to the home. Default: `buffer_factor`.
     pub fibre_factor: Option<f64>,
@@ -117,7 +122,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             estimate: 1.0,
-            buffer_factor: 1.0,
+            buffer_factor: None,
             dsl_factor: None,
             docsis_factor: None,
             wifi_factor: None,
@@ -142,8 +147,8 @@ impl Config {
     /// Refuses parameters out of range.
     pub fn validate(&self) -> Result<(), ConfigError> {
         ConfigError::unless_in("estimate", self.estimate, 0.001..=1000.0)?;
-        ConfigError::unless_in("buffer_factor", self.buffer_factor, 0.01..=100.0)?;
         for (field, factor) in [
+            ("buffer_factor", self.buffer_factor),
             ("dsl_factor", self.dsl_factor),
             ("docsis_factor", self.docsis_factor),
             ("wifi_factor", self.wifi_factor),
@@ -194,16 +199,16 @@ impl Blitzstart {
 
     /// Factor for the buffering of a technology.
     fn technology_factor(&self, technology: AccessTechnology) -> f64 {
-        let own = match technology {
-            AccessTechnology::Unknown | AccessTechnology::Ethernet => None,
-            AccessTechnology::Dsl => self.config.dsl_factor,
-            AccessTechnology::Docsis => self.config.docsis_factor,
-            AccessTechnology::Wifi => self.config.wifi_factor,
-            AccessTechnology::ThirdGeneration => self.config.third_generation_factor,
-            AccessTechnology::Lte => self.config.lte_factor,
-            AccessTechnology::Fibre => self.config.fibre_factor,
+        let (own, default) = match technology {
+            AccessTechnology::Unknown | AccessTechnology::Ethernet => (None, 1.0),
+            AccessTechnology::Dsl => (self.config.dsl_factor, 1.0),
+            AccessTechnology::Docsis => (self.config.docsis_factor, 1.0),
+            AccessTechnology::Wifi => (self.config.wifi_factor, 1.0),
+            AccessTechnology::ThirdGeneration => (self.config.third_generation_factor, MOBILE_FACTOR),
+            AccessTechnology::Lte => (self.config.lte_factor, MOBILE_FACTOR),
+            AccessTechnology::Fibre => (self.config.fibre_factor, 1.0),
         };
-        own.unwrap_or(self.config.buffer_factor)
+        own.or(self.config.buffer_factor).unwrap_or(default)
     }
 
     fn rtt(&self, path: &PathKnowledge) -> Option<Duration> {
@@ -238,7 +243,7 @@ impl Startup for Blitzstart {
         // Continuation: congestion avoidance from the first packet; ssthresh = cwnd so that slow start never runs.
         let continuation = Continuation { cwnd, ssthresh: cwnd, reason: ExitReason::Launch };
         let gathered = || {
-            let gathered = bandwidth.amount_in(hint.technology.gathering_interval()).min(cwnd);
+            let gathered = Hint { bandwidth, ..hint }.burst_allowance().min(cwnd);
             (self.config.gathered_burst && gathered > self.context.segment).then_some(gathered)
         };
         let (pacing_rate, burst) = match self.config.pacing {
@@ -327,6 +332,31 @@ mod tests {
         assert_eq!(launch(config, &path(Rate::from_mbit(50))).0.cwnd, Bytes::new(937_500));
         let config = Config { header_correction: true, payload_fraction: 0.96, ..Config::default() };
         assert_eq!(launch(config, &path(Rate::from_mbit(50))).0.cwnd, Bytes::new(300_000));
+    }
+
+    #[test]
+    fn a_mobile_link_has_twice_the_window_unless_told_otherwise() {
+        let window = |technology, config| {
+            let hint = Some(Hint { bandwidth: Rate::from_mbit(50), technology });
+            launch(config, &PathKnowledge { hint, ..path(Rate::ZERO) }).0.cwnd
+        };
+        // 50 Mbit/s x 50 ms = 312,500 bytes.
+        for (technology, doubled) in [
+            (AccessTechnology::Unknown, false),
+            (AccessTechnology::Ethernet, false),
+            (AccessTechnology::Dsl, false),
+            (AccessTechnology::Docsis, false),
+            (AccessTechnology::Wifi, false),
+            (AccessTechnology::ThirdGeneration, true),
+            (AccessTechnology::Lte, true),
+            (AccessTechnology::Fibre, false),
+        ] {
+            let expected = Bytes::new(if doubled { 625_000 } else { 312_500 });
+            assert_eq!(window(technology, Config::default()), expected, "{technology}");
+        }
+        let for_all = Config { buffer_factor: Some(1.5), ..Config::default() };
+        assert_eq!(window(AccessTechnology::Lte, for_all.clone()), Bytes::new(468_750));
+        assert_eq!(window(AccessTechnology::Lte, Config { lte_factor: Some(1.0), ..for_all }), Bytes::new(312_500));
     }
 
     #[test]
