@@ -311,15 +311,22 @@ impl<B> SendStream<B> {
 
 impl<B> Drop for SendStream<B> {
     /// A peer that has opened a stream does not get its end as if that were an answer: a request that has ended is
-    /// incomplete (RFC 9114, section 4.1), and one that goes on was not processed (section 4.1.1).
+    /// incomplete (RFC 9114, section 4.1), and one that goes on was not processed (section 4.1.1). An answer that has
+    /// begun and was not finished is cut: whoever wrote it failed.
     fn drop(&mut self) {
         let (Role::Server(cuts), Some(mut stream)) = (&self.role, self.stream.take()) else { return };
-        if self.has_begun && self.is_reset {
-            cuts.keep(stream);
-        } else if !self.has_begun {
-            let code = if self.has_request_ended { Code::H3_REQUEST_INCOMPLETE } else { Code::H3_REQUEST_REJECTED };
+        if self.finished.is_none() && !self.is_reset {
+            let code = match (self.has_begun, self.has_request_ended) {
+                (true, _) => Code::H3_INTERNAL_ERROR,
+                (false, true) => Code::H3_REQUEST_INCOMPLETE,
+                (false, false) => Code::H3_REQUEST_REJECTED,
+            };
             // It may be closed already, for another reason.
             drop(stream.reset(error_code(code.value())));
+            self.is_reset = true;
+        }
+        if self.has_begun && self.is_reset {
+            cuts.keep(stream);
         }
     }
 }
@@ -421,7 +428,54 @@ fn read_error(error: std::io::Error) -> StreamErrorIncoming {
 
 #[cfg(test)]
 mod tests {
+    use noq::crypto::rustls::{QuicClientConfig, QuicServerConfig};
+    use noq::{ClientConfig, Endpoint, ReadToEndError, ServerConfig};
+
     use super::*;
+    use crate::tls::{Certificate, Trust};
+    use crate::warnings::Warnings;
+
+    /// A server's end of a connection and a client's, with the endpoints that carry them.
+    async fn pair() -> ((Endpoint, noq::Connection), (Endpoint, noq::Connection)) {
+        let tls = Certificate::SelfSigned.config(&[b"h3"], &Warnings::default()).unwrap();
+        let config = ServerConfig::with_crypto(Arc::new(QuicServerConfig::try_from(tls).unwrap()));
+        let server = Endpoint::server(config, "127.0.0.1:0".parse().unwrap()).unwrap();
+        let client = Endpoint::client("127.0.0.1:0".parse().unwrap()).unwrap();
+        let tls = Trust::Anyone.config(&[b"h3"]).unwrap();
+        let config = ClientConfig::new(Arc::new(QuicClientConfig::try_from(tls).unwrap()));
+        let address = server.local_addr().unwrap();
+        let connecting = client.connect_with(config, address, "localhost").unwrap();
+        let (accepted, connected) = tokio::join!(async { server.accept().await.unwrap().await.unwrap() }, connecting);
+        ((server, accepted), (client, connected.unwrap()))
+    }
+
+    #[tokio::test]
+    async fn an_answer_whose_writer_fails_is_not_taken_for_a_whole_one() {
+        let ((_server, accepted), (_client, connected)) = pair().await;
+        let cuts = Cuts::default();
+        let transport = Connection::new(accepted, cuts.clone());
+        let answering = tokio::spawn(async move {
+            let mut connection = h3::server::Connection::<_, Bytes>::new(transport).await.unwrap();
+            let resolver = connection.accept().await.unwrap().unwrap();
+            let failing = tokio::spawn(async move {
+                let (_, mut stream) = resolver.resolve_request().await.unwrap();
+                stream.send_response(http::Response::new(())).await.unwrap();
+                stream.send_data(Bytes::from_static(b"a part")).await.unwrap();
+                std::panic::resume_unwind(Box::new("the writer fails"));
+            });
+            assert!(failing.await.is_err());
+            drop(connection.accept().await);
+        });
+        let (mut send, mut receive) = connected.open_bi().await.unwrap();
+        // HEADERS with `:method GET`, `:scheme https`, `:path /` of QPACK's static table, and `:authority localhost`.
+        send.write_all(b"\x01\x10\0\0\xd1\xd7\xc1\x50\x09localhost").await.unwrap();
+        send.finish().unwrap();
+        let cut = VarInt::from_u32(0x102);
+        let end = receive.read_to_end(1000).await;
+        assert!(matches!(end, Err(ReadToEndError::Read(ReadError::Reset(code))) if code == cut), "{end:?}");
+        connected.close(error_code(Code::H3_NO_ERROR.value()), b"");
+        answering.await.unwrap();
+    }
 
     #[test]
     fn only_a_number_is_a_content_length() {

@@ -9,10 +9,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use noq::crypto::rustls::QuicClientConfig;
+use noq::{NoneTokenStore, VarInt};
 use predicates::prelude::*;
 use rustls::RootCertStore;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
 use serde_json::Value;
-use server::{Relay, Server, flowstart, lossy_path};
+use server::{Relay, Server, certificate, flowstart, lossy_path};
 
 /// One way, from the server to the client: a round trip that nothing on a busy host takes as long as.
 const DELAY: Duration = Duration::from_millis(300);
@@ -133,46 +136,107 @@ fn request(method: u8) -> Vec<u8> {
 const POST: u8 = 20;
 const GET: u8 = 17;
 
-async fn ask(connection: &noq::Connection, method: u8) -> Vec<u8> {
+/// The same for this path, by GET.
+fn request_for(path: &[u8]) -> Vec<u8> {
+    let length = |text: &[u8]| u8::try_from(text.len()).unwrap();
+    let fields = [&[0, 0, 0xc0 | GET, 0xc0 | 23, 0x51, length(path)], path, &[0x50, 9], b"localhost"].concat();
+    [&[1, length(&fields)], &fields[..]].concat()
+}
+
+async fn ask(connection: &noq::Connection, request: Vec<u8>) -> Vec<u8> {
     let (mut send, mut receive) = connection.open_bi().await.unwrap();
-    send.write_all(&request(method)).await.unwrap();
+    send.write_all(&request).await.unwrap();
     send.finish().unwrap();
-    receive.read_to_end(10_000).await.unwrap()
+    receive.read_to_end(1_000_000).await.unwrap()
 }
 
 fn says(answer: &[u8], text: &str) -> bool {
     answer.windows(text.len()).any(|part| part == text.as_bytes())
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn only_safe_methods_are_answered_early() {
+/// A server that takes early data, and a client of it.
+fn server_and_client(options: &[&str]) -> (Server, Client) {
     let folder = tempfile::tempdir().unwrap();
-    let key = rcgen::KeyPair::generate().unwrap();
-    let certificate = rcgen::CertificateParams::new(["localhost".into()]).unwrap().self_signed(&key).unwrap();
-    let files = ["cert.pem", "key.pem"].map(|name| folder.path().join(name).to_str().unwrap().to_owned());
-    std::fs::write(&files[0], certificate.pem()).unwrap();
-    std::fs::write(&files[1], key.serialize_pem()).unwrap();
-    let server = Server::start(&["--cert", &files[0], "--key", &files[1], "--early-data"]);
+    let files = certificate(folder.path(), 2999);
+    let server = Server::start(&[&["--cert", &files[0], "--key", &files[1], "--early-data"], options].concat());
 
     let mut roots = RootCertStore::empty();
-    roots.add(certificate.der().clone()).unwrap();
+    roots.add(CertificateDer::from_pem_file(&files[0]).unwrap()).unwrap();
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let tls = rustls::ClientConfig::builder_with_provider(provider).with_protocol_versions(&[&rustls::version::TLS13]);
     let mut tls = tls.unwrap().with_root_certificates(roots).with_no_client_auth();
     tls.alpn_protocols = vec![b"h3".to_vec()];
     tls.enable_early_data = true;
-    let config = noq::ClientConfig::new(Arc::new(QuicClientConfig::try_from(tls).unwrap()));
+    let mut config = noq::ClientConfig::new(Arc::new(QuicClientConfig::try_from(tls).unwrap()));
+    // A token would prove its address.
+    config.token_store(Arc::new(NoneTokenStore));
     let endpoint = noq::Endpoint::client("127.0.0.1:0".parse().unwrap()).unwrap();
-    let connect = |address: SocketAddr| endpoint.connect_with(config.clone(), address, "localhost").unwrap();
+    (server, Client { endpoint, config })
+}
+
+struct Client {
+    endpoint: noq::Endpoint,
+    config: noq::ClientConfig,
+}
+
+impl Client {
+    fn connect(&self, address: SocketAddr) -> noq::Connecting {
+        self.endpoint.connect_with(self.config.clone(), address, "localhost").unwrap()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_early_request_of_a_forged_address_is_counted_nowhere() {
+    let folder = tempfile::tempdir().unwrap();
+    let (logs, store) = (folder.path().join("logs"), folder.path().join("paths.redb"));
+    std::fs::create_dir(&logs).unwrap();
+    let [log, store] = [&logs, &store].map(|path| path.to_str().unwrap());
+    let knows = ["--startup", "more-start:source=saved", "--path-store", store, "--qlog", log];
+    let (server, client) = server_and_client(&[&knows[..], &["--handshake-time", "1s"]].concat());
+    let address = server.url.strip_prefix("https://").unwrap().parse().unwrap();
+    let content = || request_for(b"/generate/100KB");
+
+    // The first has an answer beyond the initial window, so its path is known, and a ticket.
+    let first = client.connect(address).await.unwrap();
+    first.handshake_confirmed().await.unwrap();
+    assert!(ask(&first, content()).await.len() > 100_000);
+    first.close(VarInt::from_u32(0x100), b"");
+    server.wait_for("flowstart_launches_total{scheme=\"more-start:source=saved\"} 1");
+
+    let counted = || {
+        let metrics = server.http("GET", "/metrics");
+        let is_of_starts =
+            |line: &&str| ["launches", "sources", "startup"].iter().any(|name| line[10..].starts_with(name));
+        metrics.lines().filter(|line| line.starts_with("flowstart_")).filter(is_of_starts).map(str::to_owned).collect()
+    };
+    let before: Vec<String> = counted();
+
+    // What the second sends comes to the server, and nothing from there comes back, as with somebody's address.
+    let path = lossy_path(&server.url, Duration::from_secs(3600), 0..0).parse().unwrap();
+    let Ok((second, _)) = client.connect(path).into_0rtt() else { panic!("no ticket") };
+    let asking = tokio::spawn(async move { ask(&second, content()).await });
+    server.wait_for("flowstart_early_requests_total 1");
+    server.wait_for("flowstart_connection_attempts_total{result=\"failed\"} 1");
+    server.wait_for("flowstart_connections_active 0");
+    asking.abort();
+    assert_eq!(counted(), before);
+    assert!(server.end().0.success());
+    assert_eq!(std::fs::read_dir(&logs).unwrap().count(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_safe_methods_are_answered_early() {
+    let (server, client) = server_and_client(&[]);
+    let connect = |address: SocketAddr| client.connect(address);
 
     let first = connect(server.url.strip_prefix("https://").unwrap().parse().unwrap()).await.unwrap();
     // The methods that are served, and those that are not, after a handshake.
-    assert!(says(&ask(&first, POST).await, "use GET or HEAD"));
+    assert!(says(&ask(&first, request(POST)).await, "use GET or HEAD"));
     first.handshake_confirmed().await.unwrap();
 
     let path = lossy_path(&server.url, DELAY, 0..0).parse().unwrap();
     let Ok((second, accepted)) = connect(path).into_0rtt() else { panic!("no ticket") };
-    let (early, get) = tokio::join!(ask(&second, POST), ask(&second, GET));
+    let (early, get) = tokio::join!(ask(&second, request(POST)), ask(&second, request(GET)));
     assert!(accepted.await);
     // HEADERS, its length in two bytes, QPACK's prefix; `:status 425` is number 70 of the static table, 63 + 7 in a
     // prefix of 6 bits.
@@ -180,5 +244,5 @@ async fn only_safe_methods_are_answered_early() {
     assert!(says(&early, "only GET and HEAD may be early"));
     assert!(says(&get, "not found"));
     // The client may ask again now.
-    assert!(says(&ask(&second, POST).await, "use GET or HEAD"));
+    assert!(says(&ask(&second, request(POST)).await, "use GET or HEAD"));
 }

@@ -41,6 +41,27 @@ fn files_and_generated_objects_arrive_whole() {
 }
 
 #[test]
+fn both_ends_write_the_secrets_of_their_connections_where_they_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let [of_server, of_client] = ["server", "client"].map(|name| folder.path().join(name));
+    let mut program = Program::new(assert_cmd::cargo::cargo_bin("flowstart"));
+    let server = Server::run(program.env("SSLKEYLOGFILE", &of_server).stderr(Stdio::piped()), &["--self-signed"]);
+    server.get("/generate/1KB").env("SSLKEYLOGFILE", &of_client).assert().success();
+    // Both have the same secrets, in the order in which each knows them.
+    let [server_knows, client_knows] = [&of_server, &of_client].map(|file| {
+        let text = std::fs::read_to_string(file).unwrap();
+        let mut lines: Vec<_> = text.lines().map(str::to_owned).collect();
+        lines.sort();
+        lines
+    });
+    assert_eq!(server_knows, client_knows);
+    assert!(client_knows.iter().any(|line| line.starts_with("SERVER_TRAFFIC_SECRET_0 ")), "{client_knows:?}");
+
+    let refused = server.get("/generate/1KB").env("SSLKEYLOGFILE", folder.path()).assert().failure();
+    refused.stderr(predicate::str::contains("SSLKEYLOGFILE has to name a regular file"));
+}
+
+#[test]
 fn the_metrics_of_a_server_can_be_analyzed() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::self_signed(&["--startup", "slow-start", "--ab", "0.5=jump-start"]);
