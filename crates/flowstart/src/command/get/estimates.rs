@@ -4,11 +4,11 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 use clap::Args;
-use flowstart_core::path::AccessTechnology;
+use flowstart_core::path::{AccessTechnology, Hint};
 use flowstart_core::sources::{Finding, Sources, Statement, Verdict};
 use flowstart_core::spec::{InputError, Spec};
 use flowstart_core::time::Duration;
-use flowstart_core::units::Rate;
+use flowstart_core::units::{Bytes, Rate};
 use flowstart_sensing::estimator::lte::Carrier;
 use flowstart_sensing::path_store::UnixTime;
 use flowstart_serve::client::estimate::{Estimator, Told, estimates, network};
@@ -19,8 +19,8 @@ use crate::failure::Failure;
 
 #[derive(Debug, Args)]
 pub(super) struct Options {
-    /// Show what each source says of this host's access: its rate, age and accuracy. The best is told to
-    /// the server, unless --hint says another.
+    /// Show what each source says of this host's access: its rate, burst allowance, age and accuracy. The best is told
+    /// to the server, unless --hint says another.
     #[arg(long, conflicts_with = "connections")]
     pub(super) estimate: bool,
     /// Keep in this file the highest rate that a transfer had in each access network, for 7 days, and let it count as
@@ -115,9 +115,9 @@ impl Past {
 }
 
 /// What a source states.
-fn stated(finding: &Finding) -> Option<(Rate, AccessTechnology)> {
+fn stated(finding: &Finding) -> Option<Hint> {
     match finding.stated {
-        Some(Statement::Hint(hint)) => Some((hint.bandwidth, hint.technology)),
+        Some(Statement::Hint(hint)) => Some(hint),
         _ => None,
     }
 }
@@ -132,20 +132,26 @@ pub(super) fn tell(estimates: &Sources, hint: Option<Rate>, each: bool) {
     note!("{}", hint.map_or("no hint was found".into(), |rate| format!("the hint is {:.1} Mbit/s", rate.as_mbit())));
 }
 
-/// A source's statement: its rate, technology and age, its accuracy, and what became of it.
+/// A source's statement: its rate, technology, burst allowance and age, its accuracy, and what became of it.
 fn in_words(finding: &Finding) -> String {
     let source = finding.source;
-    let Some((rate, technology)) = stated(finding) else {
+    let Some(hint) = stated(finding) else {
         return format!("{source}: {} ({})", finding.verdict.name(), finding.reason);
     };
-    let technology = if technology == AccessTechnology::Unknown { String::new() } else { format!(", {technology}") };
+    let Hint { bandwidth: rate, technology } = hint;
+    let gathered = hint.burst_allowance();
+    let access = match technology {
+        AccessTechnology::Unknown => String::new(),
+        _ if gathered == Bytes::ZERO => format!(", {technology}"),
+        _ => format!(", {technology}, which gathers {gathered} in {}", technology.gathering_interval()),
+    };
     let age = match finding.age {
         Some(age) if age > Duration::ZERO => format!(", {age} old"),
         _ => String::new(),
     };
     let believed = if finding.verdict == Verdict::Believed { "; this is hinted" } else { "" };
     let accuracy = Estimator::of(finding).map_or("", Estimator::accuracy);
-    format!("{source}: {:.1} Mbit/s{technology}{age} ({accuracy}){believed}", rate.as_mbit())
+    format!("{source}: {:.1} Mbit/s{access}{age} ({accuracy}){believed}", rate.as_mbit())
 }
 
 /// The same for programs.
@@ -154,8 +160,9 @@ pub(super) fn as_json(estimates: &Sources) -> serde_json::Value {
         let stated = stated(finding);
         json!({
             "source": finding.source,
-            "rate_bps": stated.map(|(rate, _)| rate.bits_per_sec()),
-            "technology": stated.map(|(_, technology)| technology.to_string()),
+            "rate_bps": stated.map(|hint| hint.bandwidth.bits_per_sec()),
+            "technology": stated.map(|hint| hint.technology.to_string()),
+            "burst_bytes": stated.map(|hint| hint.burst_allowance().get()),
             "age_s": finding.age.map(Duration::as_secs),
             "accuracy": stated.and(Estimator::of(finding)).map(Estimator::accuracy),
             "verdict": finding.verdict.name(),
