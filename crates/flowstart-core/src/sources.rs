@@ -6,8 +6,8 @@
 //!
 //! Whether a launch depends on a statement is tried, not declared: without it the scheme would launch otherwise, or
 //! wait otherwise ([`StartupState::depends_on`]). Where several state the same, so that each can be left out and not
-//! all of them, the first of [`Known::ALL`] counts. In the same way a scheme shows what it can use at all
-//! ([`StartupConfig::senses`]), so a host that has none of it can refuse the scheme.
+//! all of them, that counts which the scheme takes: the launch would be another if it stated less. By such trials a
+//! scheme also shows what it can use at all ([`StartupConfig::senses`]), so a host that has none of it can refuse it.
 
 use alloc::format;
 use alloc::string::String;
@@ -129,6 +129,31 @@ impl Known {
             Self::Concurrent => path.concurrent = None,
             Self::Advised => path.advised_rate = None,
             Self::Train => path.train_rate = None,
+        }
+        path
+    }
+
+    /// `path` in which it states half of the rate, and half of the RTT where it states one.
+    fn halved(self, path: &PathKnowledge) -> PathKnowledge {
+        let mut path = path.clone();
+        let half = |rate: &mut Option<Rate>| *rate = rate.map(|rate| rate.scale(0.5));
+        match self {
+            Self::Saved => {
+                path.saved = path.saved.map(|saved| SavedPath { rtt: saved.rtt / 2, cwnd: saved.cwnd / 4, ..saved });
+            }
+            Self::Hint => path.hint = path.hint.map(|hint| Hint { bandwidth: hint.bandwidth.scale(0.5), ..hint }),
+            Self::Requested => half(&mut path.requested_rate),
+            Self::Interface => half(&mut path.interface_rate),
+            Self::Approved => half(&mut path.approved_rate),
+            Self::Oracle => half(&mut path.oracle_rate),
+            Self::Concurrent => {
+                path.concurrent = path.concurrent.map(|Concurrent { rtt, window }| {
+                    let window = Window { cwnd: window.cwnd / 4, ssthresh: window.ssthresh / 4 };
+                    Concurrent { rtt: rtt / 2, window }
+                });
+            }
+            Self::Advised => half(&mut path.advised_rate),
+            Self::Train => half(&mut path.train_rate),
         }
         path
     }
@@ -354,16 +379,19 @@ impl StartupState {
         }
         let with_all = outcome(self, now, path);
         let is_needed = |known: Known, of: &PathKnowledge| outcome(self, now, &known.forgotten(of)) != with_all;
-        // From the last on, each is left out for good that is not needed beside those that stay.
+        // Each is left out for good that is not needed beside those that stay. Those come last that the launch would
+        // follow to another value.
+        let (taken, ignored): (Vec<_>, Vec<_>) =
+            known.into_iter().partition(|known| outcome(self, now, &known.halved(path)) != with_all);
         let (mut left, mut used) = (path.clone(), Vec::new());
-        for known in known.into_iter().rev() {
+        for known in ignored.into_iter().rev().chain(taken.into_iter().rev()) {
             if is_needed(known, &left) || (left != *path && is_needed(known, path)) {
                 used.push(known);
             } else {
                 left = known.forgotten(&left);
             }
         }
-        used.reverse();
+        used.sort_unstable();
         used
     }
 }
@@ -524,7 +552,7 @@ mod tests {
     }
 
     #[test]
-    fn of_sources_that_agree_the_first_counts() {
+    fn of_sources_that_agree_that_counts_which_is_taken() {
         let rate = Rate::from_mbit(30);
         let hint = Hint { bandwidth: rate, technology: crate::path::AccessTechnology::Unknown };
         let agreed = PathKnowledge {
@@ -539,7 +567,14 @@ mod tests {
             config.for_usual_host().depends_on(Timestamp::ZERO, path)
         };
         assert_eq!(of("more-start", &agreed), [Known::Hint]);
-        assert_eq!(of("more-start", &PathKnowledge { requested_rate: Some(rate), ..agreed.clone() }), [Known::Hint]);
+        // More-Start takes the application's rate first, and the earlier connection's last.
+        assert_eq!(
+            of("more-start", &PathKnowledge { requested_rate: Some(rate), ..agreed.clone() }),
+            [Known::Requested]
+        );
+        let rtt = Duration::from_millis(50);
+        let saved = SavedPath { rtt, cwnd: rate.amount_in(rtt), age: Duration::ZERO };
+        assert_eq!(of("more-start", &PathKnowledge { saved: Some(saved), ..agreed.clone() }), [Known::Hint]);
         // Two that bear each other out are both needed, and a third is not.
         assert_eq!(of("plumb", &agreed), [Known::Hint, Known::Oracle]);
         let third = PathKnowledge { train_rate: Some(rate), ..agreed.clone() };

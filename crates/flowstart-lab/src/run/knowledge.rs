@@ -70,7 +70,8 @@ pub fn at_launch(plan: &Plan, cell: &Cell, start: Timestamp) -> Vec<Finding> {
     if let Some(options) = &transport.stack
         && let Some(Hint { bandwidth: rate, technology }) = path.hint.take()
     {
-        options.judge(&BandwidthHint { rate, technology, age: link.hint_age() }, &mut sources);
+        let hint = BandwidthHint { rate, technology, age: link.hint_age() };
+        options.judge(&hint.in_started_minutes(), &mut sources);
     }
     let used = plan.schemes[cell.scheme].on(cell.transport).depends_on(sources.knowledge());
     sources.launched(&used);

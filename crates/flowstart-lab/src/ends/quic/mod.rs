@@ -125,7 +125,7 @@ impl Hosts for QuicFlows {
             technology,
             age: self.hint_age,
         });
-        let value = hint.and_then(|hint| hint.encode().ok());
+        let value = hint.and_then(|hint| hint.in_started_minutes().encode().ok());
         self.add_with_hint(world, config, size, seed, value)
     }
 
