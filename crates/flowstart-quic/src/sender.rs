@@ -89,6 +89,8 @@ pub(crate) struct Sender {
     doubt: Option<Doubt>,
     /// Whether a launch before the first sample of the RTT was tried.
     tried_early: bool,
+    /// Of a launch before the first sample: how much may leave until as much is acknowledged.
+    early_flight: Option<Bytes>,
     /// Its part in a window that connections share.
     membership: Option<Membership>,
     /// Whether nothing of what left since the launch has been acknowledged. Until then all of it is the launch's, also
@@ -135,6 +137,7 @@ impl Sender {
             launched_after: None,
             doubt: None,
             tried_early: false,
+            early_flight: None,
             membership: None,
             first_flight: false,
             startup_until: 0,
@@ -171,9 +174,12 @@ impl Sender {
         let rate = self.launched_after.and_then(|_| self.controller.pacing_rate());
         // Before the first sample nothing contradicts the RTT that was saved.
         let smallest = self.rtt.min().unwrap_or(Duration::MAX);
-        let held = self.doubt.and_then(|doubt| doubt.pacing_rate(smallest, self.status.delivered));
+        let delivered = self.status.delivered;
+        let held = self.doubt.and_then(|doubt| doubt.pacing_rate(smallest, delivered));
+        let early = self.early_flight.filter(|flight| delivered < *flight).map(|flight| flight + delivered);
+        let window = self.controller.cwnd().min(early.unwrap_or(Bytes::MAX));
         Answer {
-            window: self.controller.cwnd().max(self.packet * MINIMUM_WINDOW_PACKETS),
+            window: window.max(self.packet * MINIMUM_WINDOW_PACKETS),
             ssthresh: known(self.controller.ssthresh()),
             pacing_rate: rate.into_iter().chain(held).min().unwrap_or(UNPACED),
             highest_rate: self.status.highest_rate,

@@ -271,7 +271,7 @@ pub(crate) struct Metrics {
     pub(crate) quick_start_responses: Family<Responded, Counter<u64, AtomicU64>>,
     /// Launches that advice of the path capped.
     pub(crate) advice_capped: Family<OfScheme, Counter<u64, AtomicU64>>,
-    /// What sources of path knowledge stated for launches.
+    /// What sources of path knowledge stated. Those of connections that had no launch stay believed.
     pub(crate) sources: Family<OfSource, Counter<u64, AtomicU64>>,
     /// What the path store failed to do.
     pub(crate) path_store_failures: Family<OfStore, Counter<u64, AtomicU64>>,

@@ -7,6 +7,7 @@
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
@@ -56,6 +57,8 @@ pub struct Tokens {
     received: Mutex<Kept>,
     /// Those for the next connections, which are no more in the file.
     reserved: Mutex<Kept>,
+    /// The file could not be changed, so no token is taken from it any more.
+    is_given_up: AtomicBool,
 }
 
 /// Servers' names and their tokens, the latest at the end.
@@ -73,6 +76,7 @@ impl Tokens {
             turn: Mutex::default(),
             received: Mutex::default(),
             reserved: Mutex::default(),
+            is_given_up: AtomicBool::new(false),
         };
         tokens.in_file()?;
         Ok(tokens)
@@ -99,13 +103,18 @@ impl Tokens {
     /// Takes a token for the next connection to this server, and the file has it no more, also if this process is
     /// killed. It waits for the disk, so it comes before anything is measured.
     pub(crate) fn reserve(&self, server_name: &str) {
+        if self.is_given_up.load(Ordering::Relaxed) {
+            return;
+        }
         let taken = self.change(|kept| {
             let latest = kept.iter().rposition(|(server, _)| server == server_name)?;
             Some(kept.remove(latest))
         });
-        // Who saves at the end hears why that does not work. A token that the file still has may be sent by others.
-        if let Ok(Some(token)) = taken {
-            locked(&self.reserved).push(token);
+        match taken {
+            Ok(token) => token.into_iter().for_each(|token| locked(&self.reserved).push(token)),
+            // Who saves at the end hears why that does not work, and later connections do not wait for it. A token
+            // that the file still has may be sent by others.
+            Err(_) => self.is_given_up.store(true, Ordering::Relaxed),
         }
     }
 
@@ -149,8 +158,11 @@ impl Tokens {
     }
 }
 
-/// Adds a token, and gives up a server's oldest if it has too many.
+/// Adds a token that is not there, and gives up a server's oldest if it has too many.
 fn keep(kept: &mut Kept, (server_name, token): (String, Bytes)) {
+    if kept.iter().any(|(server, known)| *server == server_name && *known == token) {
+        return;
+    }
     if kept.iter().filter(|(server, _)| *server == server_name).count() >= PER_SERVER
         && let Some(oldest) = kept.iter().position(|(server, _)| *server == server_name)
     {

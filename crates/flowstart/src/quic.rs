@@ -130,7 +130,11 @@ pub(crate) fn startup(field: &str, text: &str) -> Result<StartupConfig, Failure>
 /// The scheme that `text` names, in the option `field`.
 pub(crate) fn scheme(field: &str, text: &str, avoidance: &AvoidanceConfig) -> Result<Scheme, Failure> {
     Scheme::new(text, startup(field, text)?, avoidance.clone()).map_err(|error| {
-        Failure::Input(format!("--{field} `{text}`: {error}; allowed are {}", Scheme::all(avoidance).join(", ")))
+        let allowed = Scheme::all(avoidance);
+        Failure::Input(match allowed.is_empty() {
+            true => format!("--avoidance `{}`: {error}; `flowstart list schemes` shows others", avoidance.name()),
+            false => format!("--{field} `{text}`: {error}; allowed are {}", allowed.join(", ")),
+        })
     })
 }
 

@@ -61,7 +61,7 @@ fn each_source_is_told_in_a_sentence() {
     let told = get.arg(format!("{}/generate/1KB", server.url)).assert().success();
     for sentence in [
         "gateway: missing (the server is on this host)",
-        "lte: 35.5 Mbit/s, lte, which gathers 4443 B in 1 ms (an upper end: what the cell gives if no other phone receives); this is hinted",
+        "lte: 35.5 Mbit/s, lte, which gathers 4.443KB in 1ms (an upper end: what the cell gives if no other phone receives); this is hinted",
         "past-maximum: missing (no rates of this network are kept)",
         "the hint is 35.5 Mbit/s",
     ] {

@@ -103,8 +103,14 @@ impl BandwidthHint {
     /// age in started minutes. `None` when the rate is below the grid.
     pub fn quantized(&self, grid: &Grid) -> Option<Self> {
         let rate = grid.quantize(self.rate)?;
+        Some(Self { rate, ..self.in_started_minutes() })
+    }
+
+    /// The same with its age in started minutes, as clients tell it.
+    #[must_use]
+    pub const fn in_started_minutes(&self) -> Self {
         let age = Duration::from_nanos(self.age.as_nanos().div_ceil(MINUTE).saturating_mul(MINUTE));
-        Some(Self { rate, age, ..*self })
+        Self { age, ..*self }
     }
 
     /// The value of the transport parameter.

@@ -10,7 +10,7 @@
 //! |---|---|
 //! | `accept` | the hint's |
 //! | `ignore` | none |
-//! | `cap:rate=50mbit,prefix=200mbit,link=0.5,history=4,age=3600s` | the hint's, but no more than each cap that is set: a rate; what the client's prefix has left of a total for all its open connections; a fraction of the server's own link; a multiple of what the prefix ever delivered. A hint older than `age` is not used |
+//! | `cap:rate=50mbit,prefix=200mbit,link=0.5,history=4,age=3600s` | the hint's, but no more than each cap that is set: a rate; what the client's prefix has left of a total for all its open connections; a fraction of the server's own link; a multiple of what the prefix ever delivered. A hint older than `age` is not used; clients tell ages in started minutes |
 //! | `validate:share=0.5` | the hint's, if the prefix ever delivered this share of it; else none |
 //!
 //! If a cap needs a value that the server does not know, the value counts as zero: a cap by history gives nothing to

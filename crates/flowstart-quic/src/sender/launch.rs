@@ -7,9 +7,15 @@ use flowstart_core::needs::Needs;
 use flowstart_core::path::PathKnowledge;
 use flowstart_core::sources::name::CONCURRENT;
 use flowstart_core::sources::{Known, Statement, Verdict};
+use flowstart_core::time::Duration;
 use flowstart_core::units::Bytes;
 
 use super::{Membership, Sender, UNPACED};
+
+/// Initial windows that leave before anything proves that the client still has its address. Whoever sends the first
+/// packet of a connection with a token of an address that it has lost makes the server send to whom has it now (RFC
+/// 9000, section 21.3).
+const EARLY_FLIGHT: u64 = 5;
 
 impl Sender {
     /// Congestion needs a response, and only a launched controller can give it: the launch uses what is known by now.
@@ -35,13 +41,17 @@ impl Sender {
         let stretchable =
             if self.flow.doubts_handshake() { self.controller.stretchable_rtt(self.now, &path) } else { None };
         self.flow.launched(self.first_path, &used);
+        let initial = self.controller.cwnd();
+        self.early_flight = (!self.rtt.is_sampled()).then(|| initial * EARLY_FLIGHT);
         self.controller.launch(self.now, &path, &self.rtt);
         self.launched_after = Some(position);
         self.first_flight = true;
         self.publish();
         let is_claimed = used.iter().any(|known| matches!(known, Known::Hint | Known::Train));
         let cap = self.flow.launch_cap().filter(|_| is_claimed);
-        let launch = self.status.launch.zip(stretchable);
+        // A launch that no RTT makes larger is held to the cap alone.
+        let claimed = stretchable.or(cap.map(|_| Duration::ZERO));
+        let launch = self.status.launch.zip(claimed);
         self.doubt = launch.map(|((_, window, rate), rtt)| {
             let most = rate.into_iter().chain(cap).min();
             Doubt::new(window, most, rtt)

@@ -434,6 +434,29 @@ fn what_is_launched_on_a_clients_word_leaves_no_faster_than_its_cap_until_it_is_
     assert!(after_handshake(knows, "more-start").answer().pacing_rate > rate);
 }
 
+#[test]
+fn a_launch_no_larger_than_the_initial_window_is_held_to_its_cap_too() {
+    let hint = Some(Hint { bandwidth: Rate::from_mbit(50), technology: AccessTechnology::Unknown });
+    let cap = Rate::from_mbit(1);
+    for scheme in ["blitzstart", "more-start", "plumb"] {
+        for rtt in [1, 10] {
+            let startup = StartupConfig::defaults().into_iter().find(|config| config.name() == scheme).unwrap();
+            let path = PathKnowledge { hint, bytes_waiting: Some(Bytes::new(50_000_000)), ..Default::default() };
+            let mut sender = sender(startup, AvoidanceConfig::defaults().swap_remove(1), path);
+            sender.flow.learn(|path| path.hint = path.hint.map(|hint| Hint { bandwidth: cap, ..hint }));
+            sender.flow.doubt_handshake();
+            sender.flow.cap_launch(cap);
+            sender.on_sent(at(0), PACKET, 0);
+            sender.on_acknowledged(at(rtt), at(0), PACKET, Some(0), INITIAL_RTT);
+            sender.on_acknowledgement_end(at(rtt), Bytes::ZERO, true);
+            let paced = sender.answer().pacing_rate;
+            assert!(paced <= cap, "{scheme} over {rtt} ms: {paced}");
+            // The window is no smaller for that.
+            assert!(sender.answer().window >= PACKET * 2);
+        }
+    }
+}
+
 /// A request that came with a client's first packets is answered before there is a sample of the RTT.
 #[test]
 fn an_early_answer_is_launched_by_what_an_earlier_connection_saved() {
@@ -452,7 +475,7 @@ fn an_early_answer_is_launched_by_what_an_earlier_connection_saved() {
         (answer.window, answer.pacing_rate, sender.flow.status().launch.is_some())
     };
     let initial = PACKET * 10;
-    assert_eq!(answered("more-start", Some(saved), true), (Bytes::new(125_000), Rate::from_mbit(10), true));
+    assert_eq!(answered("more-start", Some(saved), true), (initial * 5, Rate::from_mbit(10), true));
     assert!(!answered("more-start", Some(saved), false).2, "nobody said that it is early");
     assert!(!answered("more-start", None, true).2, "there is no RTT");
     // A hint that makes the launch together with what was saved is held to its cap from the first packet on.
@@ -464,7 +487,19 @@ fn an_early_answer_is_launched_by_what_an_earlier_connection_saved() {
     hinted.flow.cap_launch(Rate::from_mbit(10));
     hinted.flow.launch_early();
     hinted.flow.expect(Bytes::new(50_000_000), PACKET);
-    assert_eq!((hinted.answer().window, hinted.answer().pacing_rate), (Bytes::new(125_000), Rate::from_mbit(10)));
+    assert_eq!((hinted.answer().window, hinted.answer().pacing_rate), (initial * 5, Rate::from_mbit(10)));
+    // When as much has arrived, the client is there, and the launch counts.
+    for number in 0..50 {
+        hinted.on_sent(at(0), PACKET, number);
+    }
+    hinted.on_acknowledged(at(100), at(0), PACKET, Some(0), INITIAL_RTT);
+    hinted.on_acknowledgement_end(at(100), PACKET * 49, false);
+    assert_eq!(hinted.answer().window, initial * 5 + PACKET);
+    for number in 1..50 {
+        hinted.on_acknowledged(at(100), at(0), PACKET, Some(number), Duration::from_millis(100));
+    }
+    hinted.on_acknowledgement_end(at(100), Bytes::ZERO, false);
+    assert!(hinted.answer().window >= Bytes::new(125_000), "{}", hinted.answer().window);
     // What validates first, or needs more than that, waits for the sample.
     for scheme in ["careful-resume", "slow-start", "quick-start"] {
         let (window, _, has_launched) = answered(scheme, Some(saved), true);

@@ -9,14 +9,17 @@
 //! Differences from the reference: those of [`path_store`](super).
 //!
 //! redb asserts some properties of its file, for instance the state of its allocator in builds with debug assertions.
-//! This module catches such a panic and returns [`Problem::Damaged`] or [`StoreError::Damaged`], after a message on
-//! standard error. The store then refuses to work. Under `panic = "abort"` it would end the process.
+//! This module catches such a panic and returns [`Problem::Damaged`] or [`StoreError::Damaged`] with what it said; the
+//! panic hook of the process does not see it. The store then refuses to work. Under `panic = "abort"` it would end the
+//! process.
 //!
 //! Status: the contract of all stores; files cut off and overwritten at random; stores and processes that share a file.
 
+use std::cell::Cell;
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use flowstart_files::{begin_beside, put_where_none_is};
@@ -254,9 +257,26 @@ fn layout(database: &Database) -> Result<Layout, redb::Error> {
     }
 }
 
+thread_local! {
+    /// A panic of this thread is caught and told as an error, so nothing else has to show it.
+    static IS_GUARDED: Cell<bool> = const { Cell::new(false) };
+}
+
 /// Runs `work`, and says what the panic said if it panics.
 fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, String> {
-    catch_unwind(AssertUnwindSafe(work)).map_err(|payload| {
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let usual = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            if !IS_GUARDED.get() {
+                usual(panic);
+            }
+        }));
+    });
+    let before = IS_GUARDED.replace(true);
+    let done = catch_unwind(AssertUnwindSafe(work));
+    IS_GUARDED.set(before);
+    done.map_err(|payload| {
         payload
             .downcast_ref::<String>()
             .cloned()

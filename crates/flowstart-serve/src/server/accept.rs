@@ -162,7 +162,9 @@ impl Shared {
     /// Counts a connection when its handshake is complete, or ends it when the handshake takes too long.
     async fn completed(self: Arc<Self>, connection: noq::Connection, _shaking_hands: Counted, notes: qlog::Notes) {
         let completed = timeout(self.limits.handshake, connection.authenticated()).await;
-        let result = if matches!(completed, Ok(Ok(()))) { "accepted" } else { "failed" };
+        // A client may have ended the connection since.
+        let was_completed = connection.stats().frame_tx.handshake_done > 0;
+        let result = if was_completed || matches!(completed, Ok(Ok(()))) { "accepted" } else { "failed" };
         if result == "accepted" {
             notes.proven();
         }

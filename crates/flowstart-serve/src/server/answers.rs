@@ -49,6 +49,12 @@ const POLL: Duration = Duration::from_millis(5);
 /// The longest such interval.
 const SELDOM: Duration = Duration::from_millis(250);
 
+/// Interval to the next check of what is waited for since then. Many may wait so, and what does not come soon does not
+/// matter soon.
+fn pause(since: Instant) -> Duration {
+    (since.elapsed() / 8).clamp(POLL, SELDOM)
+}
+
 /// One connection, as its requests see it.
 pub(super) struct Client {
     server: Arc<Shared>,
@@ -329,14 +335,15 @@ impl Client {
     /// Whether the handshake is complete. A request before may be a replay, and so may one of which a proxy says that
     /// it passed it on early (RFC 8470, section 5.1).
     fn is_complete(&self) -> bool {
-        self.connection.authenticated().now_or_never().is_some()
+        matches!(self.connection.authenticated().now_or_never(), Some(Ok(())))
     }
 
     /// Waits until everything is acknowledged.
     async fn until_delivered(&self) {
         let waiting = || Bytes::new(self.waiting.load(Ordering::Relaxed));
+        let began = Instant::now();
         while self.flow.status().delivered < waiting() || self.flow.status().in_flight > Bytes::ZERO {
-            tokio::time::sleep(POLL).await;
+            tokio::time::sleep(pause(began)).await;
         }
     }
 
@@ -458,8 +465,7 @@ impl Client {
                     b"the end of an answer is not acknowledged",
                 );
             }
-            // Many may wait so, and who does not answer soon does not matter soon.
-            tokio::time::sleep((began.elapsed() / 8).clamp(POLL, SELDOM)).await;
+            tokio::time::sleep(pause(began)).await;
         }
         drop(cut);
     }

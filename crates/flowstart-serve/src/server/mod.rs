@@ -76,6 +76,8 @@ use crate::warnings::Warnings;
 const RECEIVE_WINDOW: Bytes = Bytes::new(256 << 10);
 /// Address tokens that a connection gives its client for the next ones.
 const TOKENS: u32 = 2;
+/// How long a token proves an address, which may have another host by then.
+const TOKEN_LIFETIME: Duration = Duration::from_secs(86_400);
 /// What qlog files take together unless [`Config`] says otherwise: the beginnings of ten long transfers, or of some
 /// ten thousand short ones.
 pub const QLOG_LIMIT: Bytes = Bytes::new(1_000_000_000);
@@ -282,7 +284,7 @@ impl Server {
         let mut quic = noq::ServerConfig::with_crypto(Arc::new(crypto));
         if early_data {
             let mut tokens = noq::ValidationTokenConfig::default();
-            tokens.sent(TOKENS).log(Arc::new(Used::default()));
+            tokens.sent(TOKENS).lifetime(TOKEN_LIFETIME).log(Arc::new(Used::default()));
             quic.validation_token_config(tokens);
         }
         let mut transport = transport(&schemes.plain, limits.connection_memory, RECEIVE_WINDOW);

@@ -81,6 +81,10 @@ impl SourcesOfServer {
     /// A source that cannot be asked, or a scheme that could never start from any.
     pub(super) fn new(config: &Config, metrics: &Arc<Metrics>) -> Result<Self, ServerError> {
         let warnings = &config.warnings;
+        if let Some(InterfaceChoice::Name(name)) = &config.interface {
+            // Its speed may come and go, its name may not.
+            config.interfaces.speed(name).map_err(|error| ServerError::Source(error.to_string()))?;
+        }
         // Before anything is opened, because opening a path store makes its file.
         check(config, None)?;
         let oracle = config.oracle.as_ref().map(|server| {
@@ -89,10 +93,6 @@ impl SourcesOfServer {
             asked.validate().map_err(|error| error.to_string())?;
             Ok::<_, String>(Arc::new(OracleClient::new(asked)))
         });
-        if let Some(InterfaceChoice::Name(name)) = &config.interface {
-            // Its speed may come and go, its name may not.
-            config.interfaces.speed(name).map_err(|error| ServerError::Source(error.to_string()))?;
-        }
         let paths = config.path_store.as_deref().map(|name| Paths::open(name, warnings, metrics).map(Arc::new));
         if let Some(Err(problem)) = &paths {
             check(config, Some(problem))?;

@@ -1,5 +1,6 @@
 //! `flowstart serve`.
 
+use std::collections::HashSet;
 use std::future::Future;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -44,7 +45,8 @@ PUT and DELETE /kill-switch at the address of --metrics.
 
 A client gives a hint with its first message (`flowstart get --hint`). A browser gives one as Downlink, RTT and ECT \
 with a request. Without --hint-policy no hint is used. In a policy, history and validate look into --path-store, and \
-link goes by the speed of the interface.
+link goes by the speed of the interface. Clients tell the age of a hint in started minutes, so age=30s refuses all but \
+new ones.
 
 A scheme starts from what sources state of the path: hints, --path-store and --path-state-key, --oracle, --interface, \
 --deadline, --quick-start. A source that does not answer within 50 ms is left out. A scheme that could use none of \
@@ -388,7 +390,9 @@ fn failure(error: ServerError) -> Failure {
         ServerError::Metrics { address, cause } => refused("metrics", address, &cause.to_string()),
         ServerError::NoSource { ref lacks, .. } => {
             let without = lacks.iter().filter(|(_, lack)| *lack == Lack::NoSource);
-            let options: Vec<_> = without.map(|(known, _)| option_of(*known)).collect();
+            let mut options: Vec<_> = without.map(|(known, _)| option_of(*known)).collect();
+            let mut told = HashSet::new();
+            options.retain(|option| told.insert(*option));
             let mut ways: Vec<_> = lacks.iter().filter_map(|(known, lack)| remedy(*known, lack)).collect();
             if !options.is_empty() {
                 ways.push(format!("use {}", options.join(" or ")));

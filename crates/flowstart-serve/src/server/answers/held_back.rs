@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use tokio::time::timeout;
 
-use super::{Client, Cut, LEAST_READ, POLL};
+use super::{Client, Cut, LEAST_READ, pause};
 use crate::server::memory::{self, Holder};
 
 impl Client {
@@ -20,7 +20,8 @@ impl Client {
                 return Err(Cut);
             }
             let (now, piece) = (delivered(), bytes.min(memory::PIECE));
-            let held = self.given.of_open(now);
+            // What was cut stays in QUIC until its reset is acknowledged.
+            let held = self.given.of_open(now) + self.given.cut();
             if held <= self.given.slack() {
                 self.paid.store(now, Ordering::Relaxed);
                 return Ok(piece);
@@ -37,7 +38,7 @@ impl Client {
             } else if since.elapsed() > self.server.limits.stall {
                 return Err(Cut);
             }
-            tokio::time::sleep(POLL).await;
+            tokio::time::sleep(pause(since)).await;
         }
         self.paid.store(delivered(), Ordering::Relaxed);
         Ok(bytes)
@@ -45,9 +46,10 @@ impl Client {
 
     /// Waits while answers that were cut hold as much as a connection may: what is given now would come on top of that.
     pub(super) async fn until_cuts_are_few(&self) -> Result<(), Cut> {
+        let began = Instant::now();
         let few = async {
             while self.given.cut() > self.server.limits.connection_memory.get() {
-                tokio::time::sleep(POLL).await;
+                tokio::time::sleep(pause(began)).await;
             }
         };
         timeout(self.server.limits.stall, few).await.map_err(|_| Cut)

@@ -82,8 +82,11 @@ impl Client {
     pub(in crate::server) fn hear_hint(&self, hint: BandwidthHint) {
         locked(&self.word).unproven = Some(hint);
         if self.is_validated || self.is_complete() {
-            self.judge_unproven();
+            return self.judge_unproven();
         }
+        let stated = Statement::Hint(hint.hint());
+        let why = "it came before the client had proved its address";
+        self.flow.hear(|all| all.state(sources::name::HINT, stated, Some(hint.age), None, why));
     }
 
     /// The address is proven, and so is the hint that came with the first message.
@@ -149,12 +152,13 @@ impl Client {
             let is_known = findings.iter().any(|finding| knows_path(finding.source, finding.verdict.name()));
             metrics.paths.count(&shown, payload, is_known);
         }
-        if status.launch.is_none() {
-            return;
-        }
         for finding in findings {
             let label = OfSource { source: finding.source, verdict: finding.verdict.name() };
             metrics.sources.get_or_create(&label).inc();
+        }
+        // Of a launch that nobody acknowledged, nobody knows what was lost.
+        if status.launch.is_none() || status.delivered == Bytes::ZERO {
+            return;
         }
         let of_scheme = OfScheme { scheme: self.scheme.clone() };
         metrics.launches.get_or_create(&of_scheme).inc();
