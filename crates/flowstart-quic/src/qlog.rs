@@ -1,11 +1,14 @@
 //! Controllers' decisions as events of a qlog file.
 //!
-//! Simulated flows and a server's connections use the same events.
+//! Simulated flows, a server's connections and those of the kernel's TCP use the same events.
 
 use flowstart_core::event::Decision;
 use flowstart_core::sources::{Finding, Statement};
 use flowstart_core::units::Bytes;
 use serde_json::{Value, json};
+
+/// The events of this project, in the `event_schemas` of a file.
+pub const SCHEMA: &str = "urn:x-flowstart:qlog:events:flowstart";
 
 /// What a source stated, as a field: bit/s, or what an earlier connection saved.
 fn stated(statement: &Statement) -> Value {

@@ -90,8 +90,13 @@ struct Follower(Child);
 
 impl Follower {
     fn new() -> Self {
+        Self::with(&[])
+    }
+
+    fn with(options: &[&str]) -> Self {
         let mut program = Program::new(assert_cmd::cargo::cargo_bin("flowstart"));
-        let child = program.args(["tcp", "status", "--follow"]).stdout(Stdio::piped()).spawn().unwrap();
+        program.args(["tcp", "status", "--follow"]).args(options);
+        let child = program.stdout(Stdio::piped()).spawn().unwrap();
         // Until it is there.
         sleep(Duration::from_millis(500));
         Self(child)
@@ -298,13 +303,24 @@ fn an_answer_that_is_long_in_coming_is_launched_whole() {
 fn hints_count_for_ipv6_too() {
     let Some(_alone) = alone() else { return };
     let scheme = Loaded::new("blitzstart", "blitzstart", &["--hint", "fd09::/64=16mbit"]);
-    let follower = Follower::new();
+    let folder = tempfile::TempDir::new().unwrap();
+    let file = folder.path().join("starts.sqlog");
+    let follower = Follower::with(&["--qlog", file.to_str().unwrap()]);
     let sides = Sides::new(&["--link", "rate=200mbit,rtt=100ms,buffer=1000pkt"]);
     assert_eq!(get(&sides, &Server::at(&sides, "[fd09::1]:0", "fs_blitzstart", 300_000)).1, 300_000);
     scheme.wait_until_no_connection_is_open();
     let events = follower.end();
     assert_eq!((&events[0]["event"], events.len()), (&"launch".into(), 2), "{events:?}");
-    assert!(events[0]["destination"].as_str().unwrap().starts_with("[fd09::2]:"), "{events:?}");
+    let destination = events[0]["destination"].as_str().unwrap();
+    assert!(destination.starts_with("[fd09::2]:"), "{events:?}");
+    let text = std::fs::read_to_string(&file).unwrap();
+    let mut records = text.split('\u{1e}').skip(2).map(|record| serde_json::from_str::<Value>(record).unwrap());
+    let launch = records.find(|record| record["name"] == "flowstart:launch").unwrap();
+    assert!(launch["group_id"].as_str().unwrap().ends_with(destination), "{launch}");
+    // 16 Mbit/s for 100 ms.
+    let window = launch["data"]["cwnd_bytes"].as_u64().unwrap();
+    assert!((180_000..=230_000).contains(&window), "{launch}");
+    assert!(records.any(|record| record["name"] == "flowstart:startup_exited"), "{text}");
 }
 
 #[test]
@@ -774,7 +790,12 @@ fn events_have_one_follower() {
     let Some(_alone) = alone() else { return };
     let _scheme = Loaded::new("jump-start", "jump-start", &[]);
     let follower = Follower::new();
-    tcp(&["status", "--follow"]).assert().code(2).stderr(contains("are followed already"));
+    let folder = tempfile::TempDir::new().unwrap();
+    let file = folder.path().join("starts.sqlog");
+    let refused = tcp(&["status", "--follow", "--qlog", file.to_str().unwrap()]).assert().code(2);
+    refused.stderr(contains("are followed already"));
+    assert!(!file.exists());
+    tcp(&["status", "--qlog", file.to_str().unwrap()]).assert().code(2);
     assert!(follower.end().is_empty());
     assert!(Follower::new().end().is_empty());
 }

@@ -33,7 +33,7 @@ use flowstart_core::sources::Finding;
 use flowstart_core::time::Timestamp;
 use flowstart_core::units::{Bytes, Rate};
 use flowstart_core::variable::Variable;
-use flowstart_quic::qlog::decision_events;
+use flowstart_quic::qlog::{SCHEMA, decision_events};
 use flowstart_sim::observe::trace::{Entry, Event, HostPacket};
 use flowstart_sim::packet::Body;
 use flowstart_sim::transport::handshake::{ANSWER, OPEN, PARTIAL};
@@ -53,8 +53,6 @@ use crate::run::knowledge::at_launch;
 use crate::study::plan::{Cell, Plan};
 use crate::trace::traced::TracedRun;
 
-/// Names the events of this program.
-const SCHEMA: &str = "urn:x-flowstart:qlog:events:flowstart";
 /// Stands before every JSON text (RFC 7464).
 const RECORD_SEPARATOR: &[u8] = b"\x1e";
 

@@ -1,11 +1,10 @@
 //! Records of noq in the form of the schema; the module above says what deviates.
 
+use flowstart_quic::qlog::SCHEMA;
 use serde_json::{Value, json};
 
 /// The events of QUIC that noq writes.
 pub(super) const QUIC: &str = "urn:ietf:params:qlog:events:quic-12";
-/// The events of this program.
-pub(super) const FLOWSTART: &str = "urn:x-flowstart:qlog:events:flowstart";
 /// The media type of the file (main schema, section 11.2).
 const FORMAT: &str = "application/qlog+json-seq";
 /// Default shift of acknowledgement delays in bits (RFC 9000, section 18.2), which noq uses.
@@ -28,7 +27,7 @@ fn text_of(record: &[u8]) -> &[u8] {
 pub(super) fn conforming_header(record: &[u8]) -> Vec<u8> {
     let Ok(mut header) = serde_json::from_slice::<Value>(text_of(record)) else { return record.to_owned() };
     if let Some(trace) = header.get_mut("trace").and_then(Value::as_object_mut) {
-        trace.insert("event_schemas".into(), json!([QUIC, FLOWSTART]));
+        trace.insert("event_schemas".into(), json!([QUIC, SCHEMA]));
         if let Some(fields) = trace.get_mut("common_fields").and_then(Value::as_object_mut) {
             fields.insert("reference_time".into(), json!({ "clock_type": "monotonic", "epoch": "unknown" }));
         }

@@ -88,8 +88,8 @@ pub(crate) struct Notes(Arc<Said>);
 
 #[derive(Debug, Default)]
 struct Said {
-    /// The handshake is complete, so the client has proved its address (RFC 9000, section 8.1), or its early data came
-    /// with the ticket of an earlier handshake, which works once.
+    /// The client has proved its address (RFC 9000, section 8.1): the handshake is complete, or its early data came
+    /// with a token.
     proven: AtomicBool,
     /// Answers on their way into the file. Without a file nothing is kept.
     answers: Mutex<Option<Vec<Answered>>>,
@@ -103,7 +103,7 @@ struct Answered {
 }
 
 impl Notes {
-    /// The handshake is complete, or early data has come.
+    /// The client has proved its address.
     pub(crate) fn proven(&self) {
         self.0.proven.store(true, Ordering::Relaxed);
     }
@@ -269,7 +269,9 @@ impl Drop for Writer {
 
 #[cfg(test)]
 mod tests {
-    use super::conforming::{FLOWSTART, QUIC};
+    use flowstart_quic::qlog::SCHEMA;
+
+    use super::conforming::QUIC;
     use super::folder::tests::folder;
     use super::*;
     use flowstart_core::path::PathKnowledge;
@@ -303,7 +305,7 @@ mod tests {
         let records: Vec<_> = text.split('\u{1e}').skip(1).collect();
         assert_eq!(records.len(), 4, "what was begun is left out: {text}");
         let header: Value = serde_json::from_str(records[0]).unwrap();
-        assert_eq!(header["trace"]["event_schemas"], json!([QUIC, FLOWSTART]));
+        assert_eq!(header["trace"]["event_schemas"], json!([QUIC, SCHEMA]));
         let named: Value = serde_json::from_str(records[1]).unwrap();
         assert_eq!(named["data"], json!({ "scheme": "blitzstart" }));
         let answered: Value = serde_json::from_str(records[2]).unwrap();

@@ -1,6 +1,7 @@
 //! What takes the kernel: loading, unloading, counts, events.
 
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -9,6 +10,7 @@ use flowstart_bpf::port::{HintUse, Port, Ported};
 use flowstart_core::units::Rate;
 use serde_json::{Map, Value, json};
 
+use super::qlog::Log;
 use super::{Asking, Continuation, Load, More, metrics};
 use crate::command::relay::until_signal;
 use crate::failure::Failure;
@@ -147,7 +149,7 @@ fn in_words(status: &Status) -> String {
 }
 
 /// Tells events, or answers with counts, until a signal comes.
-pub(super) fn watch(follow: bool, address: Option<SocketAddr>) -> Result<(), Failure> {
+pub(super) fn watch(follow: bool, qlog: Option<&Path>, address: Option<SocketAddr>) -> Result<(), Failure> {
     if loaded()?.is_empty() {
         return Err(Failure::Input("tcp: nothing is loaded that could be followed".into()));
     }
@@ -164,12 +166,19 @@ pub(super) fn watch(follow: bool, address: Option<SocketAddr>) -> Result<(), Fai
     if !follow {
         return Ok(());
     }
+    let mut log = qlog.map(Log::create).transpose()?;
     let mut told = Ok(());
     let followed = kernel::follow(&stop, |event| {
         told = print(&format!("{}\n", line(event)));
+        if let Some(log) = log.as_mut().filter(|_| told.is_ok()) {
+            told = log.write(event);
+        }
         told.is_ok()
     });
     told?;
+    if followed.is_err() {
+        log.into_iter().for_each(Log::remove_without_events);
+    }
     let lost = followed.map_err(|error| failure(&error))?;
     if lost > 0 {
         tell!("warning: {lost} more events came faster than they were taken and are lost");

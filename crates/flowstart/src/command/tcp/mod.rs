@@ -23,13 +23,15 @@ mod kernel;
 #[cfg(all(target_os = "linux", feature = "tcp"))]
 mod metrics;
 mod path_store;
+#[cfg(all(target_os = "linux", feature = "tcp"))]
+mod qlog;
 
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
   flowstart tcp load jump-start:threshold=64KB
   sysctl net.ipv4.tcp_congestion_control=fs_jump_start
-  flowstart tcp status --follow
+  flowstart tcp status --follow --qlog starts.sqlog
   flowstart tcp status --metrics 127.0.0.1:9102
   sysctl net.ipv4.tcp_congestion_control=cubic   (or what it was)
   flowstart tcp unload jump-start
@@ -175,6 +177,9 @@ struct Status {
     /// Tell launches and ends of startups as they happen, a line of JSON each, until a signal comes.
     #[arg(long)]
     follow: bool,
+    /// Write them into this new file as qlog, with the events of `serve --qlog`, up to 1 GB.
+    #[arg(long, value_name = "FILE", requires = "follow")]
+    qlog: Option<PathBuf>,
     /// Answer /metrics (Prometheus) over HTTP/1.1 here until a signal comes, with the counts of all loaded schemes.
     #[arg(long, value_name = "ADDRESS", value_parser = socket_address, conflicts_with = "json")]
     metrics: Option<SocketAddr>,
@@ -251,8 +256,8 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
             kernel::hint(port, more)?;
         }
         Action::Unload(arguments) => kernel::unload(named(&arguments.scheme)?, arguments.form.json)?,
-        Action::Status(Status { follow, metrics, .. }) if *follow || metrics.is_some() => {
-            kernel::watch(*follow, *metrics)?;
+        Action::Status(Status { follow, qlog, metrics, .. }) if *follow || metrics.is_some() => {
+            kernel::watch(*follow, qlog.as_deref(), *metrics)?;
         }
         Action::Status(Status { form, .. }) => kernel::status(form.json)?,
     }
@@ -285,6 +290,7 @@ fn list(json: bool) -> Result<(), Failure> {
 #[cfg(not(all(target_os = "linux", feature = "tcp")))]
 mod kernel {
     use std::net::SocketAddr;
+    use std::path::Path;
 
     use flowstart_bpf::port::{Port, Ported};
 
@@ -314,7 +320,7 @@ mod kernel {
         Err(missing())
     }
 
-    pub(super) fn watch(_: bool, _: Option<SocketAddr>) -> Result<(), Failure> {
+    pub(super) fn watch(_: bool, _: Option<&Path>, _: Option<SocketAddr>) -> Result<(), Failure> {
         Err(missing())
     }
 }
