@@ -327,9 +327,11 @@ fn both_agree(program: &Path, config: &StartupConfig, path: &PathKnowledge, even
 /// What may be known of a path.
 fn path() -> impl Strategy<Value = PathKnowledge> {
     let rtt = 1..400_000_u64;
+    // A kilobit per second is a whole byte in each of these, so window and RTT have the rate of the hint.
+    let saved_rtt = (1..50_u64).prop_map(|steps| steps * 8_000);
     let kbit = 100..400_000_u64;
     let known =
-        (proptest::option::of(kbit), proptest::option::of(rtt.clone()), proptest::option::weighted(0.8, 1..16_u8));
+        (proptest::option::of(kbit), proptest::option::of(saved_rtt), proptest::option::weighted(0.8, 1..16_u8));
     (rtt, 1_000..3_000_000_u64, 3_000..3_000_000_u64, known).prop_map(
         |(rtt, waiting, receive_window, (kbit, saved, approved))| PathKnowledge {
             approved_rate: approved.map(|code| RateCode::from_bits(code).rate()),
@@ -379,14 +381,14 @@ fn rate() -> impl Strategy<Value = Rate> {
 fn blitzstart_is_that_of_the_core() {
     use blitzstart::{PacingRtt, RttSource};
     let rtts = proptest::sample::select(vec![RttSource::Min, RttSource::Handshake, RttSource::Cached]);
-    let numbers = (0.5..4.0, 0.5..2.0, 0.25..1.5, 0.5..1.0, 0..30_000_u64);
+    let numbers = (0.5..4.0, proptest::option::of(0.5..2.0), 0.25..1.5, 0.5..1.0, 0..30_000_u64);
     let choices = (rtts, any::<bool>(), any::<bool>(), any::<bool>(), rate());
     let configs = (numbers, choices).prop_map(|(numbers, choices)| {
         let (estimate, buffer_factor, pacing_fraction, payload_fraction, ack_delay) = numbers;
         let (rtt, pacing, by_launch, header_correction, max_hint) = choices;
         StartupConfig::Blitzstart(blitzstart::Config {
             estimate,
-            buffer_factor: Some(buffer_factor),
+            buffer_factor,
             pacing_fraction,
             payload_fraction,
             ack_delay: Duration::from_micros(ack_delay),

@@ -1,5 +1,6 @@
 //! The parameters of each scheme, in the order of `struct NAME_config`.
 
+use flowstart_core::path::AccessTechnology;
 use flowstart_core::quick_start::rate::{RateCode, RateEncoding};
 use flowstart_core::startup::{
     StartupConfig, blitzstart, careful_resume, hystart_plus_plus, initial_start, jump_start, more_start, quick_start,
@@ -40,8 +41,8 @@ fn blitzstart(config: &blitzstart::Config, to: &mut Layout) -> Result<HintUse, P
     }
     to.only("gathered_burst", !config.gathered_burst, "false, for a hint says nothing of the access technology")?;
     to.factor(config.estimate);
-    // A hint to the kernel has no access technology, whose factor is 1.
-    to.factor(config.buffer_factor.unwrap_or(1.0));
+    // A hint to the kernel has no access technology.
+    to.factor(config.factor(AccessTechnology::Unknown));
     to.factor(if config.header_correction { config.payload_fraction } else { 1.0 });
     to.factor(config.pacing_fraction);
     to.time(config.ack_delay);

@@ -114,7 +114,7 @@ pub struct Config {
     pub payload_fraction: f64,
     /// Smallest hint that is believed, at most `max_hint`. Default 100 kbit/s.
     pub min_hint: Rate,
-    /// Largest hint that is believed, up to 10000 Gbit/s. Default 10 Gbit/s.
+    /// Largest hint that is believed, 1 kbit/s to 10000 Gbit/s. Default 10 Gbit/s.
     pub max_hint: Rate,
 }
 
@@ -144,6 +144,20 @@ impl Default for Config {
 }
 
 impl Config {
+    /// Factor for the buffering of a technology.
+    pub fn factor(&self, technology: AccessTechnology) -> f64 {
+        let (own, default) = match technology {
+            AccessTechnology::Unknown | AccessTechnology::Ethernet => (None, 1.0),
+            AccessTechnology::Dsl => (self.dsl_factor, 1.0),
+            AccessTechnology::Docsis => (self.docsis_factor, 1.0),
+            AccessTechnology::Wifi => (self.wifi_factor, 1.0),
+            AccessTechnology::ThirdGeneration => (self.third_generation_factor, MOBILE_FACTOR),
+            AccessTechnology::Lte => (self.lte_factor, MOBILE_FACTOR),
+            AccessTechnology::Fibre => (self.fibre_factor, 1.0),
+        };
+        own.or(self.buffer_factor).unwrap_or(default)
+    }
+
     /// Refuses parameters out of range.
     pub fn validate(&self) -> Result<(), ConfigError> {
         ConfigError::unless_in("estimate", self.estimate, 0.001..=1000.0)?;
@@ -161,7 +175,8 @@ impl Config {
         ConfigError::unless_in("ack_delay", self.ack_delay, Duration::ZERO..=Duration::from_millis(1000))?;
         ConfigError::unless_in("pacing_fraction", self.pacing_fraction, 0.001..=100.0)?;
         ConfigError::unless_in("payload_fraction", self.payload_fraction, 0.01..=1.0)?;
-        ConfigError::unless_in("max_hint", self.max_hint, Rate::ZERO..=Rate::from_mbit(10_000_000))?;
+        let largest = Rate::from_bits_per_sec(1000)..=Rate::from_mbit(10_000_000);
+        ConfigError::unless_in("max_hint", self.max_hint, largest)?;
         if self.min_hint > self.max_hint {
             return Err(ConfigError::new("min_hint", self.min_hint, format!("up to max_hint, {}", self.max_hint)));
         }
@@ -197,20 +212,6 @@ impl Blitzstart {
         used
     }
 
-    /// Factor for the buffering of a technology.
-    fn technology_factor(&self, technology: AccessTechnology) -> f64 {
-        let (own, default) = match technology {
-            AccessTechnology::Unknown | AccessTechnology::Ethernet => (None, 1.0),
-            AccessTechnology::Dsl => (self.config.dsl_factor, 1.0),
-            AccessTechnology::Docsis => (self.config.docsis_factor, 1.0),
-            AccessTechnology::Wifi => (self.config.wifi_factor, 1.0),
-            AccessTechnology::ThirdGeneration => (self.config.third_generation_factor, MOBILE_FACTOR),
-            AccessTechnology::Lte => (self.config.lte_factor, MOBILE_FACTOR),
-            AccessTechnology::Fibre => (self.config.fibre_factor, 1.0),
-        };
-        own.or(self.config.buffer_factor).unwrap_or(default)
-    }
-
     fn rtt(&self, path: &PathKnowledge) -> Option<Duration> {
         let rtt = match self.config.rtt {
             RttSource::Min => path.min_rtt(),
@@ -233,7 +234,7 @@ impl Startup for Blitzstart {
         };
         let bandwidth = self.believed(now, hint, log);
         self.estimate = Some((bandwidth, rtt));
-        let mut window = bandwidth.amount_in(rtt).scale(self.technology_factor(hint.technology));
+        let mut window = bandwidth.amount_in(rtt).scale(self.config.factor(hint.technology));
         if self.config.header_correction {
             window = window.scale(self.config.payload_fraction);
         }
@@ -397,7 +398,8 @@ mod tests {
         assert_eq!(refused(Config { estimate: f64::INFINITY, ..Config::default() }), Err("estimate"));
         assert_eq!(refused(Config { third_generation_factor: Some(0.0), ..Config::default() }), Err("3g_factor"));
         assert_eq!(refused(Config { payload_fraction: 1.1, ..Config::default() }), Err("payload_fraction"));
-        assert_eq!(refused(Config { max_hint: Rate::ZERO, ..Config::default() }), Err("min_hint"));
+        assert_eq!(refused(Config { max_hint: Rate::from_mbit(0), ..Config::default() }), Err("max_hint"));
+        assert_eq!(refused(Config { max_hint: Rate::from_bits_per_sec(1000), ..Config::default() }), Err("min_hint"));
     }
 
     #[test]

@@ -11,8 +11,7 @@ pub struct Preset {
     pub source: &'static str,
 }
 
-/// The presets. Those of mobile links say nothing of the technology: their rate is constant, and what a scheme does by
-/// technology is for links whose rate varies (`docs/findings/buffer-factors.md`).
+/// The presets.
 pub const PRESETS: &[Preset] = &[
     Preset {
         name: "dsl-slow",
@@ -20,13 +19,13 @@ pub const PRESETS: &[Preset] = &[
         source: "Blitzstart; the packet count binds",
     },
     Preset { name: "dsl-fast", spec: "rate=50mbit,rtt=50ms,buffer=208pkt,technology=dsl", source: "Blitzstart" },
-    Preset { name: "3g", spec: "rate=8mbit,rtt=90ms,buffer=140pkt", source: "Blitzstart" },
+    Preset { name: "3g", spec: "rate=8mbit,rtt=90ms,buffer=140pkt,technology=3g", source: "Blitzstart" },
     Preset {
         name: "hspa",
-        spec: "rate=3.6mbit,rtt=100ms,buffer=300pkt",
+        spec: "rate=3.6mbit,rtt=100ms,buffer=300pkt,technology=3g",
         source: "HSDPA category 6 (3.6 Mbit/s); RTT and buffer of 1 s assumed",
     },
-    Preset { name: "lte", spec: "rate=32mbit,rtt=70ms,buffer=560pkt", source: "Blitzstart" },
+    Preset { name: "lte", spec: "rate=32mbit,rtt=70ms,buffer=560pkt,technology=lte", source: "Blitzstart" },
     Preset {
         name: "geo",
         spec: "rate=144mbit,rtt=600ms,buffer=7.2MB,access_rate=150mbit",
