@@ -131,7 +131,7 @@ impl Flow {
         (self.exit, self.delivered) = (None, Bytes::ZERO);
         self.settle();
         self.allow_burst();
-        self.doubt = self.launch.zip(stretchable).map(|((window, rate), rtt)| Doubt::new(window, rate, rtt));
+        self.doubt = self.launch.zip(stretchable).map(|((window, rate), rtt)| Doubt::new(window, rate, Some(rtt)));
     }
 
     /// Congestion needs a response, and only a launched controller can give it.

@@ -5,7 +5,7 @@
 use std::{error::Error, sync::Arc};
 
 use flowstart_core::path::{AccessTechnology, PathKnowledge};
-use flowstart_core::sources::{Statement, name};
+use flowstart_core::sources::name;
 use flowstart_core::{avoidance::AvoidanceConfig, startup::StartupConfig, time::Duration, units::Rate};
 use flowstart_quic::hint::{BandwidthHint, HintPolicy, policy::Evidence};
 use flowstart_quic::{ControllerFactory, Flow, session};
@@ -29,10 +29,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
             client.errors().for_each(|error| eprintln!("{error}"));
             let Ok(Some(hint)) = client.hint else { return };
             let verdict = policy.decide(&hint, &Evidence::default());
-            let (stated, believed) = (Statement::Hint(hint.hint()), verdict.of(&hint).map(Statement::Hint));
             flow.doubt_handshake();
-            let reason = verdict.reason.to_string();
-            flow.hear(|all| all.state(name::HINT, stated, Some(hint.age), believed, &reason));
+            flow.hear_hint(name::HINT, &hint, &verdict);
         });
         let connection = incoming.accept_with(own)?.await?;
         let mut stream = connection.open_uni().await?;

@@ -14,6 +14,7 @@ use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
 use flowstart_core::variable::{Owner, Variable};
 
+use crate::hint::{BandwidthHint, policy};
 use crate::sharing::SharedWindow;
 
 /// Bytes of a packet that are not payload: short header with an 8-byte connection ID (11), authentication tag (16) and
@@ -99,7 +100,8 @@ impl Shared {
 pub struct Flow(Mutex<Shared>);
 
 impl Flow {
-    /// A connection with this knowledge. The scheme launches when the handshake has measured the RTT.
+    /// A connection with this knowledge. The scheme launches when the handshake has measured the RTT, or before with
+    /// [`Flow::launch_early`].
     pub fn new(path: PathKnowledge) -> Arc<Self> {
         Arc::new(Self(Mutex::new(Shared { sources: Sources::new(path), ..Shared::default() })))
     }
@@ -125,6 +127,11 @@ impl Flow {
     /// Sources of knowledge speak. Only what is known before the launch counts.
     pub fn hear(&self, say: impl FnOnce(&mut Sources)) {
         say(&mut self.shared().sources);
+    }
+
+    /// What is known of the path so far.
+    pub fn knowledge(&self) -> PathKnowledge {
+        self.shared().sources.knowledge().clone()
     }
 
     /// What sources have stated so far, with verdicts after the launch.
@@ -167,11 +174,17 @@ impl Flow {
     }
 
     /// What is launched on the client's word, its hint or what it reports of the handshake, leaves no faster than this
-    /// until it is acknowledged. Of several calls before the launch the lowest rate counts. It needs
-    /// [`Flow::doubt_handshake`].
+    /// until it is acknowledged. Of several calls before the launch the lowest rate counts.
     pub fn cap_launch(&self, rate: Rate) {
         let mut shared = self.shared();
         shared.cap = Some(shared.cap.map_or(rate, |before| before.min(rate)));
+    }
+
+    /// The client states a hint, and this became of it by the server's policy: the sources say so, and a cap holds the
+    /// launch.
+    pub fn hear_hint(&self, source: &'static str, told: &BandwidthHint, verdict: &policy::Verdict) {
+        verdict.cap.into_iter().for_each(|cap| self.cap_launch(cap));
+        self.hear(|all| verdict.state(source, told, all));
     }
 
     /// The connection shares this window with others to its peer, if its scheme shares one. Only a call before the

@@ -8,7 +8,8 @@
 //!   [`Sender::on_acknowledgement_end`] keeps the frame. Losses and marks of the same time are added to it, until
 //!   another event or a question about the window comes.
 //! - They build a controller before anything is known of the path. So the launch waits until the handshake has measured
-//!   the RTT and the application has said how much it will send. Congestion ends this waiting.
+//!   the RTT and the application has said how much it will send. Congestion ends this waiting, and so does
+//!   [`Flow::launch_early`](crate::Flow::launch_early) where an earlier connection has measured the RTT.
 //! - They do not say how long the receiver held an acknowledgement back, but their smoothed RTT takes it into account:
 //!   smoothed' = 7/8 smoothed + 1/8 sample (RFC 9002, section 5.3), so the sample without the delay is 8 smoothed' - 7
 //!   smoothed. They report the smoothed RTT with the following acknowledgement. So every sample except the first
@@ -85,7 +86,7 @@ pub(crate) struct Sender {
     first_path: bool,
     /// Position of the last packet before the launch.
     launched_after: Option<Position>,
-    /// The launch, if its RTT is only the client's word.
+    /// The launch, if its RTT is only the client's word, or a cap holds it.
     doubt: Option<Doubt>,
     /// Whether a launch before the first sample of the RTT was tried.
     tried_early: bool,

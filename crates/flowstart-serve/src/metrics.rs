@@ -389,7 +389,7 @@ impl Metrics {
         registry.register("advice_capped", "Launches that advice of the path capped", metrics.advice_capped.clone());
         registry.register(
             "sources",
-            "Sources of path knowledge at launches, by what became of their statements",
+            "Sources of path knowledge by what became of their statements; without a launch they stay believed",
             metrics.sources.clone(),
         );
         registry.register(

@@ -127,6 +127,17 @@ fn a_prefix_that_launches_lose_too_much_to_falls_back_and_is_no_part_of_the_expe
     falls_back("blitzstart", &["--startup", "blitzstart", "--hint-policy", "accept"], &["--hint", "rate=1gbit"]);
 }
 
+#[test]
+fn what_slow_start_loses_for_want_of_a_hint_turns_no_launches_off() {
+    let server = Server::self_signed(&["--startup", "blitzstart", "--hint-policy", "accept", "--launch-window", "1"]);
+    let relay = Relay::start(&server.url, &["relay", "--link", "rate=10mbit,rtt=20ms,buffer=5pkt"]);
+    let url = format!("https://{}/generate/300KB", relay.address);
+    flowstart().args(["get", "--insecure", &url]).assert().success();
+    server.wait_for("flowstart_connections_active 0");
+    assert!(server.metric("flowstart_startup_lost_bytes_total{scheme=\"blitzstart\"}") > 0);
+    assert_eq!(server.metric("flowstart_fallen_back_prefixes"), 0);
+}
+
 fn falls_back(scheme: &str, of_server: &[&str], of_client: &[&str]) {
     let folder = tempfile::tempdir().unwrap();
     let logs = folder.path().join("logs");

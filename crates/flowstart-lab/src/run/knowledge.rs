@@ -71,7 +71,8 @@ pub fn at_launch(plan: &Plan, cell: &Cell, start: Timestamp) -> Vec<Finding> {
         && let Some(Hint { bandwidth: rate, technology }) = path.hint.take()
     {
         let hint = BandwidthHint { rate, technology, age: link.hint_age() };
-        options.judge(&hint.in_started_minutes(), &mut sources);
+        let hint = hint.in_started_minutes();
+        options.judge(&hint, sources.knowledge()).state(name::HINT, &hint, &mut sources);
     }
     let used = plan.schemes[cell.scheme].on(cell.transport).depends_on(sources.knowledge());
     sources.launched(&used);

@@ -10,7 +10,7 @@
 //! |---|---|
 //! | `accept` | the hint's |
 //! | `ignore` | none |
-//! | `cap:rate=50mbit,prefix=200mbit,link=0.5,history=4,age=3600s` | the hint's, but no more than each cap that is set: a rate; what the client's prefix has left of a total for all its open connections; a fraction of the server's own link; a multiple of what the prefix ever delivered. A hint older than `age` is not used; clients tell ages in started minutes |
+//! | `cap:rate=50mbit,prefix=200mbit,link=0.5,history=4,age=3600s` | the hint's, but no more than each cap that is set: a rate; what the client's prefix has left of a total for all its open connections, which is used only if it is half of what the hint would be given otherwise; a fraction of the server's own link; a multiple of what the prefix ever delivered. A hint older than `age` is not used; clients tell ages in started minutes |
 //! | `validate:share=0.5` | the hint's, if the prefix ever delivered this share of it; else none |
 //!
 //! If a cap needs a value that the server does not know, the value counts as zero: a cap by history gives nothing to
@@ -25,6 +25,7 @@ use std::str::FromStr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use flowstart_core::registry::ConfigError;
+use flowstart_core::sources::{Sources, Statement};
 use flowstart_core::spec::{InputError, Spec};
 use flowstart_core::time::Duration;
 use flowstart_core::units::Rate;
@@ -123,7 +124,7 @@ impl fmt::Display for Reason {
             Self::Capped(Cap::Link) => "capped by link",
             Self::Capped(Cap::History) => "capped by history",
             Self::Exhausted(Cap::Rate) => "not used: rate is too low",
-            Self::Exhausted(Cap::Prefix) => "not used: the prefix has nothing left",
+            Self::Exhausted(Cap::Prefix) => "not used: the prefix has too little left",
             Self::Exhausted(Cap::Link) => "not used: the speed of the link is not known",
             Self::Exhausted(Cap::History) => "not used: the prefix has no history",
             Self::Ignored => "ignored",
@@ -133,6 +134,9 @@ impl fmt::Display for Reason {
         })
     }
 }
+
+/// Share of what a hint would be given otherwise that has to be left of its prefix's total.
+const LEAST_SHARE: f64 = 0.5;
 
 /// What becomes of a hint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -153,6 +157,13 @@ impl Verdict {
     /// The hint as far as it is used, for [`PathKnowledge::hint`](flowstart_core::path::PathKnowledge::hint).
     pub fn of(&self, hint: &BandwidthHint) -> Option<flowstart_core::path::Hint> {
         self.rate.map(|rate| BandwidthHint { rate, ..*hint }.hint())
+    }
+
+    /// States the hint as one of `source`, and what became of it.
+    pub fn state(&self, source: &'static str, hint: &BandwidthHint, sources: &mut Sources) {
+        let (stated, believed) = (Statement::Hint(hint.hint()), self.of(hint).map(Statement::Hint));
+        let reason = if believed == Some(stated) { String::new() } else { self.reason.to_string() };
+        sources.state(source, stated, Some(hint.age), believed, &reason);
     }
 }
 
@@ -217,8 +228,14 @@ impl Caps {
         ];
         let lowest = limits.into_iter().filter_map(|(cap, limit)| Some((cap, limit?))).min_by_key(|(_, limit)| *limit);
         let cap = lowest.map(|(_, limit)| limit);
+        let others = limits.into_iter().filter(|(cap, _)| *cap != Cap::Prefix).filter_map(|(_, limit)| limit);
+        let without_prefix = others.fold(hint.rate, Rate::min);
         match lowest {
             Some((cap, limit)) if limit < hint.rate && limit < MIN_RATE => Verdict::refused(Reason::Exhausted(cap)),
+            // A launch at a small part of the rate is slower than none, and others of the prefix could cause it.
+            Some((Cap::Prefix, limit)) if limit < without_prefix.scale(LEAST_SHARE) => {
+                Verdict::refused(Reason::Exhausted(Cap::Prefix))
+            }
             Some((by, limit)) if limit < hint.rate => Verdict { rate: Some(limit), reason: Reason::Capped(by), cap },
             _ => Verdict { rate: Some(hint.rate), reason: Reason::Accepted, cap },
         }
@@ -456,6 +473,21 @@ mod tests {
         let policy = policy("cap:rate=50mbit,age=60s");
         assert_eq!(policy.decide(&aged(60_000), &Evidence::default()).reason, Reason::Capped(Cap::Rate));
         assert_eq!(policy.decide(&aged(60_001), &Evidence::default()).reason, Reason::TooOld);
+    }
+
+    #[test]
+    fn what_is_left_of_a_total_is_used_if_it_is_half_of_the_hint() {
+        let decided = |hinted: u64, policy_text: &str, in_use: u64| {
+            let evidence = Evidence { in_use: Rate::from_mbit(in_use), ..Evidence::default() };
+            let Verdict { rate, reason, .. } = policy(policy_text).decide(&hint(hinted), &evidence);
+            (rate, reason)
+        };
+        let used = |mbit| (Some(Rate::from_mbit(mbit)), Reason::Capped(Cap::Prefix));
+        let refused = (None, Reason::Exhausted(Cap::Prefix));
+        assert_eq!(decided(20, "cap:prefix=100mbit", 90), used(10));
+        assert_eq!(decided(20, "cap:prefix=100mbit", 91), refused);
+        // Of 500 Mbit/s no more than 18 would be used otherwise.
+        assert_eq!(decided(500, "cap:rate=18mbit,prefix=100mbit", 91), used(9));
     }
 
     #[test]

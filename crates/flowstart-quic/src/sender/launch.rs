@@ -7,7 +7,6 @@ use flowstart_core::needs::Needs;
 use flowstart_core::path::PathKnowledge;
 use flowstart_core::sources::name::CONCURRENT;
 use flowstart_core::sources::{Known, Statement, Verdict};
-use flowstart_core::time::Duration;
 use flowstart_core::units::Bytes;
 
 use super::{Membership, Sender, UNPACED};
@@ -49,12 +48,10 @@ impl Sender {
         self.publish();
         let is_claimed = used.iter().any(|known| matches!(known, Known::Hint | Known::Train));
         let cap = self.flow.launch_cap().filter(|_| is_claimed);
-        // A launch that no RTT makes larger is held to the cap alone.
-        let claimed = stretchable.or(cap.map(|_| Duration::ZERO));
-        let launch = self.status.launch.zip(claimed);
-        self.doubt = launch.map(|((_, window, rate), rtt)| {
+        let launch = self.status.launch.filter(|_| stretchable.is_some() || cap.is_some());
+        self.doubt = launch.map(|(_, window, rate)| {
             let most = rate.into_iter().chain(cap).min();
-            Doubt::new(window, most, rtt)
+            Doubt::new(window, most, stretchable)
         });
         self.status.launch_rate = Some(self.present().pacing_rate).filter(|rate| *rate != UNPACED);
         self.flow.launches_at(self.status.launch_rate);

@@ -19,6 +19,9 @@ use crate::{handshake_train, hexadecimal, http3, quick_start, scone};
 /// The longest wait for a server's state for the next connection.
 const CONFIRMATION: Duration = Duration::from_secs(1);
 
+/// Round trips that the last half of a content takes whose rate may be the link's.
+const FEWEST_ROUND_TRIPS: u32 = 3;
+
 /// Interim answers (1xx) before the final one.
 const MOST_INTERIM: u32 = 16;
 
@@ -75,11 +78,12 @@ impl LastHalf {
         }
     }
 
-    /// The rate up to now, when it has `bytes`. One of less than `round_trip` says how the packets of one flight came.
+    /// The rate up to now, when it has `bytes`. One of a few round trips says how a window grew, not what the link
+    /// carries.
     fn rate(&self, now: Instant, bytes: u64, round_trip: Duration) -> Option<Rate> {
         let (then, before) = self.mark?;
         let span = now.saturating_duration_since(then);
-        let span = Some(span).filter(|span| *span >= round_trip && !span.is_zero())?;
+        let span = Some(span).filter(|span| *span >= round_trip * FEWEST_ROUND_TRIPS && !span.is_zero())?;
         let nanos = u64::try_from(span.as_nanos()).ok()?;
         Rate::from_transfer(Bytes::new(bytes.saturating_sub(before)), flowstart_core::time::Duration::from_nanos(nanos))
     }
@@ -218,8 +222,8 @@ mod tests {
             content.received(at(ms), bytes);
         }
         // 6000 bytes are not yet half of 11,000: from 2000 bytes at 100 ms on.
-        assert_eq!(content.rate(at(400), 11_000, Duration::from_millis(300)), Some(Rate::from_bits_per_sec(240_000)));
-        assert_eq!(content.rate(at(400), 11_000, Duration::from_millis(301)), None, "one flight");
+        assert_eq!(content.rate(at(400), 11_000, Duration::from_millis(100)), Some(Rate::from_bits_per_sec(240_000)));
+        assert_eq!(content.rate(at(400), 11_000, Duration::from_millis(101)), None, "a few flights");
         content.received(at(500), 12_000);
         assert_eq!(content.rate(at(500), 12_000, Duration::ZERO), Some(Rate::from_bits_per_sec(160_000)));
         let mut short = LastHalf::default();

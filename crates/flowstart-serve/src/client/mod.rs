@@ -204,7 +204,7 @@ pub struct Timings {
     pub fct: Duration,
     /// From the request until the last one.
     pub request: Duration,
-    /// The delivery rate of the last half of the content or more; `None` if this took less than a round trip.
+    /// The delivery rate of the last half of the content or more; `None` if this took less than three round trips.
     pub rate: Option<Rate>,
     /// What was read of SCONE packets; `None` without SCONE.
     pub scone: Option<SconeSeen>,

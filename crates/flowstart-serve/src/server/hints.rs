@@ -63,16 +63,19 @@ mod tests {
     #[test]
     fn clients_share_the_total_of_their_prefix() {
         let hints = Hints::new("cap:prefix=60mbit".parse().unwrap());
-        let hint = BandwidthHint { rate: Rate::from_mbit(50), technology: AccessTechnology::Wifi, age: Duration::ZERO };
-        let rate = |client: &str| {
+        let rate_of = |client: &str, mbit| {
+            let rate = Rate::from_mbit(mbit);
+            let hint = BandwidthHint { rate, technology: AccessTechnology::Wifi, age: Duration::ZERO };
             let mut grant = None;
             let (_, hint) = hints.admit(client.parse().unwrap(), &hint, &Evidence::default(), &mut grant);
             (hint.map(|hint| hint.bandwidth), grant)
         };
+        let rate = |client| rate_of(client, 50);
         let (first, kept) = rate("192.0.2.1");
         assert_eq!(first, Some(Rate::from_mbit(50)));
-        // 60 - 50 are left for the others of the prefix.
-        assert_eq!(rate("192.0.2.2").0, Some(Rate::from_mbit(10)));
+        // 60 - 50 are left for the others of the prefix: too little of 50, and half of 20.
+        assert_eq!(rate("192.0.2.2").0, None);
+        assert_eq!(rate_of("192.0.2.2", 20).0, Some(Rate::from_mbit(10)));
         assert_eq!(rate("198.51.100.1").0, Some(Rate::from_mbit(50)));
         drop(kept);
         assert_eq!(rate("192.0.2.3").0, Some(Rate::from_mbit(50)));
@@ -96,7 +99,7 @@ mod tests {
         assert_eq!(admit("192.0.2.1", word(50, 0), &mut one), Some(Rate::from_mbit(50)));
         assert_eq!(admit("192.0.2.1", word(30, 0), &mut one), Some(Rate::from_mbit(30)));
         assert_eq!(admit("192.0.2.1", word(60, 2000), &mut one), None);
-        assert_eq!(admit("192.0.2.2", word(50, 0), &mut other), Some(Rate::from_mbit(10)));
+        assert_eq!(admit("192.0.2.2", word(20, 0), &mut other), Some(Rate::from_mbit(10)));
         assert_eq!(admit("192.0.2.1", word(60, 0), &mut one), Some(Rate::from_mbit(50)));
         drop((one, other));
         assert_eq!(hints.totals.prefixes(), 0);

@@ -13,6 +13,8 @@ use crate::warnings::Warnings;
 
 /// Prefixes whose rate is watched at a time. One takes about 80 bytes.
 const WATCHED: usize = 1 << 16;
+/// A full table is looked through no more often, for anybody can fill it.
+const SWEPT_EVERY: Duration = Duration::from_secs(1);
 
 /// A server's limits.
 #[derive(Clone, Copy, Debug)]
@@ -63,7 +65,14 @@ pub(crate) struct RateLimit {
     /// New connections per second.
     rate: f64,
     prefixes: Prefixes,
-    buckets: Mutex<HashMap<Prefix, Bucket>>,
+    buckets: Mutex<Buckets>,
+}
+
+#[derive(Debug, Default)]
+struct Buckets {
+    of: HashMap<Prefix, Bucket>,
+    /// When full ones were last looked for.
+    swept: Option<Instant>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -88,15 +97,17 @@ impl RateLimit {
             let gained = now.saturating_duration_since(bucket.filled).as_secs_f64() * self.rate;
             (bucket.tokens + gained).min(most)
         };
-        if buckets.len() >= watched {
+        let was_swept = buckets.swept.is_some_and(|swept| now.saturating_duration_since(swept) < SWEPT_EVERY);
+        if buckets.of.len() >= watched && !was_swept {
             // A full bucket is as good as none.
-            buckets.retain(|_, bucket| tokens(bucket) < most);
+            buckets.of.retain(|_, bucket| tokens(bucket) < most);
+            buckets.swept = Some(now);
         }
         let prefix = self.prefixes.prefix_of(client);
-        if buckets.len() >= watched && !buckets.contains_key(&prefix) {
+        if buckets.of.len() >= watched && !buckets.of.contains_key(&prefix) {
             return false;
         }
-        let bucket = buckets.entry(prefix).or_insert(Bucket { tokens: most, filled: now });
+        let bucket = buckets.of.entry(prefix).or_insert(Bucket { tokens: most, filled: now });
         let have = tokens(bucket);
         let admitted = have >= least;
         *bucket = Bucket { tokens: if admitted { have - 1.0 } else { have }, filled: now };
@@ -265,7 +276,7 @@ mod tests {
         }
         assert!(!limit.admit(client(WATCHED as u32), true, start));
         assert!(limit.admit(client(WATCHED as u32), true, start + Duration::from_secs(1)));
-        assert_eq!(limit.buckets.lock().unwrap().len(), 1);
+        assert_eq!(limit.buckets.lock().unwrap().of.len(), 1);
     }
 
     #[test]

@@ -79,7 +79,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     scone: bool,
     /// Time the server's part of the handshake, and report with the request at which rate it arrived: a server that
-    /// measures nothing else learns how fast the path is. Rounded down to one of 20 steps per factor of ten.
+    /// measures nothing else learns how fast the path is. It is rounded as --hint-steps says.
     #[arg(long)]
     handshake_train: bool,
     /// Answer the server's request to the routers of the path (Quick-Start). It takes Linux.

@@ -142,7 +142,7 @@ pub(crate) struct Arguments {
     /// takes Linux and the capability `CAP_NET_RAW`.
     #[arg(long)]
     quick_start: bool,
-    /// Write a qlog file per connection into this folder, once its handshake is complete. It has the client's address.
+    /// Write a qlog file per connection into this folder, once it has proved its address. It has the client's address.
     #[arg(long, value_name = "DIR")]
     qlog: Option<PathBuf>,
     /// What all files in the folder of --qlog may take, each 4 KB at least, and one of them a tenth of it. Beyond it
@@ -241,7 +241,12 @@ impl Arguments {
         if !(100_000..=4_000_000_000).contains(&self.connection_memory.get()) {
             return Err(refused("connection-memory", self.connection_memory, "use 100KB to 4GB"));
         }
-        let times = [("handshake-time", self.handshake_time), ("stall", self.stall), ("idle", self.idle)];
+        let times = [
+            ("handshake-time", self.handshake_time),
+            ("stall", self.stall),
+            ("idle", self.idle),
+            ("launch-recovery", self.launch_recovery),
+        ];
         if let Some((option, time)) = times.into_iter().find(|(_, time)| *time < Duration::from_millis(1)) {
             return Err(refused(option, time, "use 1ms or more"));
         }

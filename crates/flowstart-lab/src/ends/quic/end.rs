@@ -8,6 +8,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use bytes::BytesMut;
 use flowstart_core::rng::Substream;
+use flowstart_core::sources::name;
 use flowstart_core::time::Timestamp;
 use flowstart_quic::session::observer::ObservedConfig;
 use flowstart_quic::sharing::SharedWindow;
@@ -286,10 +287,9 @@ fn hear_hint(
                 return;
             }
         };
-        flow.hear(|all| {
-            options.judge(&hint, all);
-            noted.seen().hint = Some((Some(hint.rate), all.knowledge().hint.map(|used| used.bandwidth)));
-        });
+        let verdict = options.judge(&hint, &flow.knowledge());
+        flow.hear_hint(name::HINT, &hint, &verdict);
+        noted.seen().hint = Some((Some(hint.rate), verdict.rate));
     });
     let mut server = ServerConfig::clone(&heard);
     let watch = watch.clone();

@@ -8,11 +8,10 @@
 //! | policies of a profile | those that the stack can follow | those of the profile `noq` |
 
 use flowstart_core::avoidance::AvoidanceConfig;
-use flowstart_core::path::SavedPath;
-use flowstart_core::sources::{Sources, Statement, name};
+use flowstart_core::path::{PathKnowledge, SavedPath};
 use flowstart_core::spec::names;
 use flowstart_core::startup::StartupConfig;
-use flowstart_quic::hint::policy::{Caps, Evidence};
+use flowstart_quic::hint::policy::{Caps, Evidence, Verdict};
 use flowstart_quic::hint::{BandwidthHint, HintPolicy};
 use flowstart_quic::{ControllerFactory, Unsupported};
 use flowstart_sim::transport::policy::{Opening, Protocol};
@@ -80,15 +79,11 @@ impl StackOptions {
         !self.retry
     }
 
-    /// The server hears a client's hint, and believes what its policy allows.
-    pub(crate) fn judge(&self, hint: &BandwidthHint, sources: &mut Sources) {
-        let known = sources.knowledge();
+    /// What becomes of a client's hint by the server's policy, which knows this.
+    pub(crate) fn judge(&self, hint: &BandwidthHint, known: &PathKnowledge) -> Verdict {
         let delivered = known.saved.as_ref().and_then(SavedPath::rate);
         let evidence = Evidence { link: known.interface_rate, delivered, ..Evidence::default() };
-        let verdict = self.hint_policy.decide(hint, &evidence);
-        let (stated, believed) = (Statement::Hint(hint.hint()), verdict.of(hint).map(Statement::Hint));
-        let reason = if believed == Some(stated) { String::new() } else { verdict.reason.to_string() };
-        sources.state(name::HINT, stated, Some(hint.age), believed, &reason);
+        self.hint_policy.decide(hint, &evidence)
     }
 
     /// The stack and its options for `summary.json`.

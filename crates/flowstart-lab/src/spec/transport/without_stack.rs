@@ -2,8 +2,9 @@
 //! nobody can choose the stack.
 
 use flowstart_core::avoidance::AvoidanceConfig;
-use flowstart_core::sources::Sources;
+use flowstart_core::path::PathKnowledge;
 use flowstart_core::startup::StartupConfig;
+use flowstart_quic::hint::policy::Verdict;
 use flowstart_quic::hint::{BandwidthHint, HintPolicy};
 use flowstart_sim::transport::profile::Profile;
 use serde_json::Value;
@@ -34,7 +35,7 @@ impl StackOptions {
         match *self {}
     }
 
-    pub(crate) fn judge(&self, _: &BandwidthHint, _: &mut Sources) {
+    pub(crate) fn judge(&self, _: &BandwidthHint, _: &PathKnowledge) -> Verdict {
         match *self {}
     }
 

@@ -105,13 +105,10 @@ impl Client {
         }
         let mut nothing = None;
         let held = if self.is_useless(Known::Hint).is_some() { &mut nothing } else { &mut word.grant };
-        let (verdict, used) = self.server.hints.admit(self.address, hint, &self.evidence, held);
+        let (verdict, _) = self.server.hints.admit(self.address, hint, &self.evidence, held);
         drop(word);
         self.server.metrics.hints.get_or_create(&Hinted { verdict: verdict.reason.to_string() }).inc();
-        verdict.cap.into_iter().for_each(|cap| self.flow.cap_launch(cap));
-        let (stated, believed) = (Statement::Hint(hint.hint()), used.map(Statement::Hint));
-        let reason = if believed == Some(stated) { String::new() } else { verdict.reason.to_string() };
-        self.flow.hear(|all| all.state(source, stated, Some(hint.age), believed, &reason));
+        self.flow.hear_hint(source, hint, &verdict);
     }
 
     /// Tells the controller how much there is to send. An answer that fits into the initial window needs no launch, and
@@ -147,11 +144,13 @@ impl Client {
         metrics.connections.count(&self.scheme, &locked(&self.answers), lost_share.min(1.0), reason);
         let findings = self.flow.findings();
         let payload = self.arrived.load(Ordering::Relaxed);
+        let packet = path.as_ref().map_or(SMALLEST_PACKET, |path| path.current_mtu);
         let rtt = path.map(|path| Duration::from_secs(path.rtt.as_secs_f64()));
         if let Some(shown) = PathShown::of(&status, rtt).filter(|_| payload > 0) {
             let is_known = findings.iter().any(|finding| knows_path(finding.source, finding.verdict.name()));
             metrics.paths.count(&shown, payload, is_known);
         }
+        let is_used = findings.iter().any(|finding| finding.verdict == Verdict::Used);
         for finding in findings {
             let label = OfSource { source: finding.source, verdict: finding.verdict.name() };
             metrics.sources.get_or_create(&label).inc();
@@ -169,6 +168,12 @@ impl Client {
         metrics.startup_lost.get_or_create(&of_scheme).inc_by(status.startup_lost.get());
         if let Some((_, reason, _)) = status.exit {
             metrics.exits.get_or_create(&Exit { scheme: self.scheme.clone(), reason: reason.name() }).inc();
+        }
+        // A scheme that starts from what it knows, and knows nothing, starts as the alternative does.
+        let initial = Bytes::new(packet.into()) * INITIAL_WINDOW;
+        let window = status.launch.map(|(_, window, _)| window).unwrap_or_default();
+        if !self.senses.is_empty() && !is_used && window <= initial {
+            return;
         }
         let (sent, lost) = (status.startup_sent, status.startup_lost);
         match self.server.policy.record(self.address, &self.scheme, sent, lost, Instant::now()) {
