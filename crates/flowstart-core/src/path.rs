@@ -36,8 +36,9 @@ impl AccessTechnology {
     /// The interval in which the technology's link layer gathers packets, which it then passes on together; zero when
     /// it sends bit by bit, or is unknown. Pacing finer than this gains nothing.
     ///
-    /// DOCSIS 3.0 (MULPI, section 7.2.1) maps of 2 ms; IEEE 802.11 PPDUs of up to 5.484 ms (`aPPDUMaxTime`); LTE
-    /// subframes of 1 ms (TS 36.211, section 4); HSDPA subframes of 2 ms (TS 25.211, section 5.3.3).
+    /// DOCSIS 3.0 allocates in maps (MULPI, section 7.2.1), which usually are of 2 ms, and only upstream; IEEE 802.11
+    /// PPDUs of up to 5.484 ms (`aPPDUMaxTime`); LTE subframes of 1 ms (TS 36.211, section 4); HSDPA subframes of 2 ms
+    /// (TS 25.211, section 5.3.3).
     pub const fn gathering_interval(self) -> Duration {
         match self {
             Self::Docsis | Self::ThirdGeneration => Duration::from_millis(2),
@@ -106,9 +107,11 @@ pub struct Hint {
 
 impl Hint {
     /// The burst allowance of the access link: what it gathers and passes on together
-    /// ([`AccessTechnology::gathering_interval`]), at the hinted bandwidth. Zero where it sends bit by bit.
+    /// ([`AccessTechnology::gathering_interval`]), at the hinted bandwidth, and no more than 64 packets by Wi-Fi, the
+    /// window of a block acknowledgement. Zero where it sends bit by bit.
     pub fn burst_allowance(self) -> Bytes {
-        self.bandwidth.amount_in(self.technology.gathering_interval())
+        let most = if self.technology == AccessTechnology::Wifi { Bytes::new(64 * 1500) } else { Bytes::MAX };
+        self.bandwidth.amount_in(self.technology.gathering_interval()).min(most)
     }
 }
 

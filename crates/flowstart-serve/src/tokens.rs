@@ -3,7 +3,8 @@
 //! A client keeps its tokens in a file. Each line is a server's name, a space, and the token in hexadecimal digits. A
 //! token is used once: it is removed from the file before a connection sends it, even if the connection fails. A server
 //! remembers which of its tokens have come back. Processes with one file take turns: none sends what another has taken,
-//! and none loses what another has got.
+//! and none loses what another has got. Tokens go by a server's name without its port, as the QUIC stack asks for them:
+//! two servers of one name take each other's, which then prove nothing.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};

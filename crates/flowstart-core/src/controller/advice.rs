@@ -1,9 +1,10 @@
 //! Throughput advice (SCONE): a cap on what a scheme launches.
 //!
-//! Reference: draft-ietf-scone-protocol-08, "Independent of Congestion Signals". Advice bounds the long-term throughput
-//! and says nothing about free capacity, so it never lets a scheme send more. It caps a jump: a window that a scheme
-//! assumes before the path has delivered it. Advice does not affect growth by acknowledgements, as in slow start and
-//! congestion avoidance.
+//! Reference: draft-ietf-scone-protocol-08, "Independent of Congestion Signals". Advice bounds the long-term
+//! throughput over 67 s and says nothing about free capacity, so it never lets a scheme send more. The draft would
+//! allow a burst whose average keeps the advice; here it caps a jump at once: a window that a scheme assumes before
+//! the path has delivered it. Advice does not affect growth by acknowledgements, as in slow start and congestion
+//! avoidance.
 //!
 //! The cap is `rate * RTT`, at least the initial window, and it caps the pacing rate of the jump. A scheme whose jump
 //! is capped has no say any more: congestion avoidance goes on from the capped window. Where no more than the initial

@@ -386,8 +386,10 @@ mod tests {
         // 100 Mbit/s for 2 ms are 25,000 bytes; 32 Mbit/s for 1 ms are 4000.
         assert_eq!(burst(AccessTechnology::Docsis, 100, 50), Some(Bytes::new(25_000)));
         assert_eq!(burst(AccessTechnology::Lte, 32, 50), Some(Bytes::new(4000)));
-        // Never more than the window, 866 Mbit/s for 2 ms; never less than a segment, which is what pacing does anyway.
-        assert_eq!(burst(AccessTechnology::Wifi, 866, 2), Some(Bytes::new(216_500)));
+        // Wi-Fi gathers 64 packets. Never more than the window, 100 Mbit/s for 2 ms; never less than a segment, which
+        // is what pacing does anyway.
+        assert_eq!(burst(AccessTechnology::Wifi, 866, 50), Some(Bytes::new(96_000)));
+        assert_eq!(burst(AccessTechnology::Wifi, 100, 2), Some(Bytes::new(25_000)));
         assert_eq!(burst(AccessTechnology::Lte, 8, 50), None);
         assert_eq!(burst(AccessTechnology::Dsl, 100, 50), None);
     }

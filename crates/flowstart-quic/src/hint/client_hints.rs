@@ -6,8 +6,11 @@
 //!
 //! Browsers send coarse values on purpose. Chromium (`content/browser/client_hints/client_hints.cc`) multiplies the
 //! rate with a number between 0.9 and 1.1 that it keeps for each site, caps it at 10 Mbit/s and rounds it to 50 kbit/s;
-//! the RTT gets the same noise, a cap of 3 s and steps of 50 ms. The draft rounds to 25 kbit/s and 25 ms. A browser
-//! that knows nothing sends 10 Mbit/s and 0 ms.
+//! the RTT gets the same noise, a cap of 3 s and steps of 50 ms. The draft rounds to 25 kbit/s and 25 ms.
+//!
+//! A browser that has measured nothing says so in two ways. Chromium has a default for each kind of connection
+//! (`net/nqe/network_quality_estimator_params.cc`), such as 1.456 Mbit/s and 90 ms for Ethernet, which it sends with
+//! the same noise. Without these it sends 10 Mbit/s, or 9 and more with the noise, and 0 ms. None of these is a floor.
 //!
 //! So `Downlink: d` says that the rate is at least (d - 25 kbit/s) / 1.1. For the cap of 10 this is 9.07 Mbit/s; the
 //! true rate may be any higher one. [`ClientHints::floor`] is a hint of this rate. `RTT` contains the server's time,
@@ -35,6 +38,9 @@ pub const DOWNLINK_CAP: Rate = Rate::from_mbit(10);
 const ROUNDING: u64 = 25_000;
 /// The largest factor of the noise is 11 / 10.
 const NOISE: (u64, u64) = (11, 10);
+
+/// Chromium's defaults in kbit/s and ms: of an unknown connection, Ethernet, Wi-Fi, 4G, 3G and 2G.
+const DEFAULTS: [(u64, u64); 6] = [(1961, 115), (1456, 90), (2658, 116), (1708, 137), (749, 273), (74, 1726)];
 
 /// Digits of `Downlink` before its point, and of `RTT`: more than any network needs, and no product overflows.
 const MAX_DIGITS: usize = 6;
@@ -116,7 +122,7 @@ impl ClientHints {
     /// is too low to be a rate.
     pub fn floor(&self) -> Option<BandwidthHint> {
         let downlink = self.downlink?;
-        if downlink >= DOWNLINK_CAP && self.rtt == Some(Duration::ZERO) {
+        if self.rtt.is_some_and(|rtt| is_default(downlink, rtt)) {
             return None;
         }
         let bits = downlink.min(DOWNLINK_CAP).bits_per_sec().saturating_sub(ROUNDING) * NOISE.1 / NOISE.0;
@@ -124,6 +130,16 @@ impl ClientHints {
         let technology = AccessTechnology::Unknown;
         (rate >= MIN_RATE).then_some(BandwidthHint { rate, technology, age: Duration::ZERO })
     }
+}
+
+/// Whether a browser that has measured nothing sends these.
+fn is_default(downlink: Rate, rtt: Duration) -> bool {
+    // The noise, and half a step of the rounding.
+    let is_near = |sent: u64, value: u64, half_step: u64| {
+        (value * 9 / 10).saturating_sub(half_step) <= sent && sent <= value * 11 / 10 + half_step
+    };
+    let (kbit, ms) = (downlink.bits_per_sec() / 1000, rtt.as_nanos() / 1_000_000);
+    (kbit >= 9000 && ms == 0) || DEFAULTS.iter().any(|(rate, time)| is_near(kbit, *rate, 25) && is_near(ms, *time, 25))
 }
 
 fn set<T>(field: &mut Option<T>, name: &'static str, value: T) -> Result<bool, ClientHintError> {
@@ -246,6 +262,18 @@ mod tests {
             let sent = (noisy / 50.0).round() * 50.0 / 1000.0;
             let floor = downlink(&sent.to_string()).unwrap().unwrap_or(0);
             prop_assert!(floor <= kbit * 1000, "{floor} of {kbit} kbit/s, sent as {sent}");
+        }
+
+        #[test]
+        fn what_a_browser_sends_that_has_measured_nothing_is_no_floor(
+            default in prop::sample::select(DEFAULTS.to_vec()), noise in 0.9..=1.1f64,
+        ) {
+            let (kbit, ms) = default;
+            let [downlink, rtt] = [kbit, ms].map(|value| (value as f64 * noise / 50.0).round() * 50.0);
+            let mut hints = ClientHints::default();
+            hints.take("downlink", (downlink / 1000.0).to_string().as_bytes()).unwrap();
+            hints.take("rtt", rtt.to_string().as_bytes()).unwrap();
+            prop_assert_eq!(hints.floor(), None, "{} {}", downlink, rtt);
         }
 
         #[test]

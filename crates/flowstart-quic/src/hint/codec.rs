@@ -1,8 +1,8 @@
 //! The client's bandwidth hint as the value of a QUIC transport parameter.
 //!
-//! Reference: Rüth et al., "Blitz-starting QUIC Connections" (2019), section 3.2, which sends the bandwidth and the
-//! access technology with the `ClientHello`. RFC 9000, section 18 (transport parameters) and section 16
-//! (variable-length integers).
+//! Reference: Rüth et al., "Blitz-starting QUIC Connections" (2019), section 3, which signals the bandwidth and the
+//! access technology to the other end. RFC 9000, section 18 (transport parameters) and section 16 (variable-length
+//! integers).
 //!
 //! The layout is this project's. Four variable-length integers, each in as few bytes as possible, and nothing after
 //! them:
@@ -14,8 +14,8 @@
 //! | rate | bits per second, [`MIN_RATE`] to [`MAX_RATE`] |
 //! | age | whole seconds since the rate was estimated, rounded up, 0 to [`MAX_AGE`] |
 //!
-//! Differences from the reference: the paper encodes the hint as a tag of Google's QUIC crypto, without an age. The
-//! parser refuses anything but these four numbers, because it must not half understand a later version.
+//! Differences from the reference: the paper has neither a layout nor an age. The parser refuses anything but these
+//! four numbers, because it must not half understand a later version.
 //!
 //! Status: worked examples, and the round trip of every hint; no bytes make it panic.
 

@@ -1,8 +1,9 @@
 //! How much of a client's hint a server uses.
 //!
-//! Reference: Rüth et al., "Blitz-starting QUIC Connections" (2019), section 3.3, which names the danger of clients
-//! that ask for too much but leaves the defence open; RFC 9959 (Careful Resume), section 3.3 (use less than what was
-//! observed). The rules are this project's.
+//! Reference: Rüth et al., "Blitz-starting QUIC Connections" (2019), the comments on false estimates at its end, which
+//! propose to compare hints with past maximum delivery rates (`history`, `validate`) and to cap the total towards
+//! certain hosts (`prefix`); RFC 9959 (Careful Resume), section 3.3 (use less than what was observed). The numbers are
+//! this project's.
 //!
 //! A hint is a wish. [`HintPolicy::decide`] turns it into the rate that may be used, from what the server itself knows:
 //!

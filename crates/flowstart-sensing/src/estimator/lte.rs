@@ -9,9 +9,10 @@
 //! 75 and 100 resource blocks), since an estimate is for a client alone. With four layers a codeword spans two, and has
 //! the size for twice as many blocks (section 7.1.7.2.2). Where that is no column, it is approximated by twice the size
 //! for one layer: table 7.1.7.2.2-1, which maps larger sizes, has at most 1 % less (for MCS 28 and 100 blocks 149,776
-//! bits instead of 150,752). 256-QAM (table 7.1.7.1-1A) is left out: a modem that uses it is
-//! refused, and so is MCS 29 to 31, which only repeats. `downlink_share` accounts for TDD subframes in the uplink.
-//! Smartphones do not tell applications all of this, as the paper notes; modems of routers do.
+//! bits instead of 150,752), and with 6 and 15 blocks and low modulations up to 7 % more is right. 256-QAM (table
+//! 7.1.7.1-1A) is left out: a modem that uses it is refused, and so is MCS 29 to 31, which only repeats.
+//! `downlink_share` accounts for TDD subframes in the uplink. Smartphones do not tell applications all of this, as the
+//! paper notes; modems of routers do.
 //!
 //! Status: worked examples, among them the peak rates of UE categories 3 to 5 (TS 36.306).
 

@@ -199,8 +199,10 @@ pub fn ip_rate(phy: Rate, generation: Generation, packet: Bytes) -> Rate {
         Generation::Legacy => packet + Bytes::new(FRAME),
         _ => Bytes::new((packet + Bytes::new(FRAME + DELIMITER)).get().next_multiple_of(4)),
     };
+    // The longest aggregate of HT has 65,535 bytes (IEEE 802.11-2020, section 9.4.2.55.3).
+    let longest = if generation == Generation::Ht { 65_535 / frame.get() } else { u64::MAX };
     let fits = phy.amount_in(Duration::from_nanos(PPDU_MAX_NS - preamble)).get() / frame.get();
-    let packets = fits.clamp(1, window);
+    let packets = fits.min(longest).clamp(1, window);
     let data = phy.time_for(frame * packets);
     let taken = Duration::from_nanos(AIFS_NS + BACKOFF_NS + preamble + SIFS_NS + acknowledgement) + data;
     // A preamble alone takes time.
@@ -251,6 +253,10 @@ mod tests {
         // 6.5 Mbit/s: only two frames fit into 5.484 ms.
         let slow = ip_rate(Rate::from_bits_per_sec(6_500_000), Generation::Ht, Bytes::new(1500));
         assert!((slow.as_mbit() - 5.96).abs() < 0.05, "{}", slow.as_mbit());
+        // HT, 300 Mbit/s: 42 frames fit into 65,535 bytes and take 1747.2 us; 43 + 67.5 + 36 + 16 + 32 us are overhead.
+        // 42 x 12,000 bits in 1941.7 us.
+        let ht = ip_rate(Rate::from_mbit(300), Generation::Ht, Bytes::new(1500));
+        assert!((ht.as_mbit() - 259.57).abs() < 0.1, "{}", ht.as_mbit());
         assert_eq!(ip_rate(Rate::ZERO, Generation::Ht, Bytes::new(1500)), Rate::ZERO);
     }
 

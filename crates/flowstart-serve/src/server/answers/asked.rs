@@ -1,7 +1,7 @@
 //! What a request asks for, and whether it gets anything.
 
 use http::uri::Scheme;
-use http::{Method, Request, StatusCode, header};
+use http::{HeaderValue, Method, Request, StatusCode, header};
 
 use crate::http3;
 use crate::server::priority;
@@ -9,13 +9,18 @@ use crate::server::priority;
 /// Longest path of a request in bytes, that of files (`PATH_MAX` of Linux).
 const LONGEST_PATH: usize = 4096;
 
+/// Whether a TE field has this value alone (RFC 9114, section 4.2); case does not count (RFC 9110, section 10.1.4).
+fn is_trailers(accepted: &HeaderValue) -> bool {
+    accepted.as_bytes().eq_ignore_ascii_case(b"trailers")
+}
+
 /// What makes a request malformed that the HTTP library lets pass (RFC 9114, sections 4.2 and 4.3.1).
 pub(super) fn malformed(request: &Request<()>) -> Option<&'static str> {
     let fields = request.headers();
     http3::forbidden_field(fields).or_else(|| {
         let (authority, is_connect) = (request.uri().authority(), request.method() == Method::CONNECT);
         let wrong = [
-            ("te", fields.get_all(header::TE).iter().any(|accepted| accepted != "trailers")),
+            ("te", fields.get_all(header::TE).iter().any(|accepted| !is_trailers(accepted))),
             ("host", fields.get_all(header::HOST).iter().count() > 1),
             ("content-length", http3::content_length(fields).is_err()),
             // CONNECT alone has none of both (RFC 9114, section 4.4).
@@ -42,7 +47,7 @@ impl Asked {
             path: request.uri().path().to_owned(),
             is_head: request.method() == Method::HEAD,
             can_wait: priority::can_wait(request),
-            takes_trailers: request.headers().get(header::TE).is_some_and(|accepted| accepted == "trailers"),
+            takes_trailers: request.headers().get(header::TE).is_some_and(is_trailers),
         }
     }
 }
