@@ -101,19 +101,24 @@ impl Known {
         }
     }
 
-    /// Whether `path` has it.
-    pub const fn is_in(self, path: &PathKnowledge) -> bool {
+    /// What `path` has of it.
+    pub fn stated_in(self, path: &PathKnowledge) -> Option<Statement> {
         match self {
-            Self::Saved => path.saved.is_some(),
-            Self::Hint => path.hint.is_some(),
-            Self::Requested => path.requested_rate.is_some(),
-            Self::Interface => path.interface_rate.is_some(),
-            Self::Approved => path.approved_rate.is_some(),
-            Self::Oracle => path.oracle_rate.is_some(),
-            Self::Concurrent => path.concurrent.is_some(),
-            Self::Advised => path.advised_rate.is_some(),
-            Self::Train => path.train_rate.is_some(),
+            Self::Saved => path.saved.map(Statement::Saved),
+            Self::Hint => path.hint.map(Statement::Hint),
+            Self::Requested => path.requested_rate.map(Statement::Requested),
+            Self::Interface => path.interface_rate.map(Statement::Interface),
+            Self::Approved => path.approved_rate.map(Statement::Approved),
+            Self::Oracle => path.oracle_rate.map(Statement::Oracle),
+            Self::Concurrent => path.concurrent.map(Statement::Concurrent),
+            Self::Advised => path.advised_rate.map(Statement::Advised),
+            Self::Train => path.train_rate.map(Statement::Train),
         }
+    }
+
+    /// Whether `path` has it.
+    pub fn is_in(self, path: &PathKnowledge) -> bool {
+        self.stated_in(path).is_some()
     }
 
     /// `path` without it.
@@ -160,7 +165,7 @@ impl Known {
 }
 
 /// What a source states.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Statement {
     /// What an earlier connection saved.
     Saved(SavedPath),
@@ -331,6 +336,11 @@ impl Sources {
         }
         let verdict = if believed.is_some() { Verdict::Believed } else { Verdict::Refused };
         self.note(Finding { source, stated: Some(stated), believed, age, verdict, reason: reason.into() });
+    }
+
+    /// `source` states something of now, and all of it is believed.
+    pub fn believe(&mut self, source: &'static str, stated: Statement) {
+        self.state(source, stated, None, Some(stated), "");
     }
 
     /// `source` states something of which another source is believed.

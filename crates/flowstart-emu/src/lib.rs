@@ -49,4 +49,6 @@ pub mod scone;
 #[cfg(target_os = "linux")]
 mod time_exceeded;
 #[cfg(target_os = "linux")]
+mod told;
+#[cfg(target_os = "linux")]
 pub mod watch;

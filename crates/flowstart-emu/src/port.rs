@@ -5,7 +5,8 @@
 //! one packet of IP, as it would leave for a wire. Interfaces that exist are in `interface.rs`.
 
 use std::fmt;
-use std::io;
+use std::fs::File;
+use std::io::{self, Read, Seek};
 use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
@@ -22,6 +23,8 @@ const LONGEST_NAME: usize = 15;
 const TUN: &str = "/dev/net/tun";
 /// Packets that wait in the kernel while this host does something else; 500 are usual, 6 ms at 1 Gbit/s.
 const QUEUE: u32 = 10_000;
+/// Bytes of what the kernel tells of interfaces: some 130 for each.
+const MOST_TOLD: u64 = 1 << 20;
 /// Longest packet of IP of a device that gets an address: that of Ethernet.
 const MTU: u16 = 1500;
 
@@ -108,8 +111,15 @@ impl fmt::Display for PortName {
 
 /// An open port, which never blocks.
 pub(crate) enum Port {
-    Tun(SyncDevice),
+    Tun(Tun),
     Interface(Interface),
+}
+
+/// A TUN device that this process made.
+pub(crate) struct Tun {
+    device: SyncDevice,
+    /// What the kernel tells of the interfaces in the network namespace of its making, whoever reads it.
+    interfaces: Option<File>,
 }
 
 impl fmt::Debug for Port {
@@ -174,7 +184,7 @@ impl Port {
     pub(crate) fn read(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
         match self {
             Self::Interface(interface) => interface.read(buffer),
-            Self::Tun(device) => match device.recv(buffer) {
+            Self::Tun(tun) => match tun.device.recv(buffer) {
                 Ok(length) => Ok(Some(length)),
                 Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
                     Ok(None)
@@ -189,8 +199,7 @@ impl Port {
     pub(crate) fn missed(&self) -> u64 {
         match self {
             Self::Interface(interface) => interface.missed(),
-            // What the system sends to the device is what this program reads.
-            Self::Tun(device) => device.name().ok().and_then(|name| dropped_by(&name)).unwrap_or(0),
+            Self::Tun(tun) => tun.dropped().unwrap_or(0),
         }
     }
 
@@ -214,20 +223,34 @@ impl Port {
     /// What the system says, for example of a port that is down.
     pub(crate) fn write(&self, packet: &[u8]) -> io::Result<()> {
         match self {
-            Self::Tun(device) => device.send(packet).map(|_| ()),
+            Self::Tun(tun) => tun.device.send(packet).map(|_| ()),
             Self::Interface(interface) => interface.write(packet),
         }
     }
 }
 
-/// What the system dropped on its way to this interface; `None`: it is not in this network namespace.
-fn dropped_by(interface: &str) -> Option<u64> {
-    let told = std::fs::read_to_string(format!("/sys/class/net/{interface}/statistics/tx_dropped")).ok()?;
-    told.trim().parse().ok()
+impl Tun {
+    /// What the system dropped on its way to the device, which is what this program did not read in time; `None`: the
+    /// device is no more in the namespace of its making.
+    fn dropped(&self) -> Option<u64> {
+        let mut told = Vec::new();
+        let mut interfaces = self.interfaces.as_ref()?;
+        interfaces.rewind().ok()?;
+        interfaces.take(MOST_TOLD).read_to_end(&mut told).ok()?;
+        dropped_by(&self.device.name().ok()?, &String::from_utf8_lossy(&told))
+    }
+}
+
+/// The packets for an interface that were dropped, by what `/proc/net/dev` says: behind the name come eight numbers of
+/// what was received, then bytes, packets, errors and drops of what was sent (`proc_pid_net`(5)).
+fn dropped_by(interface: &str, told: &str) -> Option<u64> {
+    let mut lines = told.lines().filter_map(|line| line.split_once(':'));
+    let (_, numbers) = lines.find(|(name, _)| name.trim() == interface)?;
+    numbers.split_ascii_whitespace().nth(11)?.parse().ok()
 }
 
 /// Makes a TUN device, which is up if it gets an address.
-fn made(name: &str, address: Option<(Ipv4Addr, u8)>) -> io::Result<SyncDevice> {
+fn made(name: &str, address: Option<(Ipv4Addr, u8)>) -> io::Result<Tun> {
     let device = DeviceBuilder::new().name(name).enable(address.is_some()).with(|builder| {
         builder.offload(false).packet_information(false).tx_queue_len(QUEUE);
     });
@@ -237,13 +260,14 @@ fn made(name: &str, address: Option<(Ipv4Addr, u8)>) -> io::Result<SyncDevice> {
     };
     let device = device.build_sync()?;
     device.set_nonblocking(true)?;
-    Ok(device)
+    // This thread may be in another namespace than the process.
+    Ok(Tun { device, interfaces: File::open("/proc/thread-self/net/dev").ok() })
 }
 
 impl AsFd for Port {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match self {
-            Self::Tun(device) => device.as_fd(),
+            Self::Tun(tun) => tun.device.as_fd(),
             Self::Interface(interface) => interface.as_fd(),
         }
     }
@@ -252,6 +276,14 @@ impl AsFd for Port {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_dropped_stands_behind_what_was_received() {
+        let told = "Inter-|   Receive    |  Transmit\n face |bytes    packets errs drop\n\
+                    \x20   lo: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\nservers: 0 0 0 0 0 0 0 0 9 8 0 77 0 0 0 0\n";
+        assert_eq!((dropped_by("servers", told), dropped_by("lo", told)), (Some(77), Some(12)));
+        assert_eq!((dropped_by("server", told), dropped_by("servers", "servers: 1 2")), (None, None));
+    }
 
     #[test]
     fn a_name_is_one_that_linux_takes() {

@@ -36,6 +36,13 @@ pub struct Options {
     pub expired: u64,
 }
 
+impl Options {
+    /// The requests that left with a rate.
+    pub const fn approved(&self) -> u64 {
+        self.requests - self.denied
+    }
+}
+
 /// The IP header of a datagram that leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Rewritten {

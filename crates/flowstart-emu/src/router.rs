@@ -27,20 +27,21 @@ use flowstart_core::quick_start::router as quick_start;
 use flowstart_core::scone::element::{self, Element};
 use flowstart_core::scone::wire::lower;
 use flowstart_core::time::{Duration, Timestamp};
-use flowstart_core::units::{Bytes, Rate};
-use flowstart_sim::link::{Departure, LinkConfig, LinkCounters};
+use flowstart_core::units::Rate;
+use flowstart_sim::link::{Departure, LinkConfig};
 use nix::poll::{PollFd, PollFlags};
 
 use crate::interface::{Carried, HEAD, Knife, has_checksums};
 use crate::lane::Lane;
-use crate::lateness::{Late, Lateness};
+use crate::lateness::Lateness;
 use crate::links::{Clock, LARGEST, Links, READ, Spare, wait, wake_in_time};
 use crate::packet::{Packet, Unusable, mark};
 use crate::packet_log::{Entries, Entry, PacketLog, packet_log};
 use crate::port::{Port, PortError, PortName};
-use crate::quick_start::{LinkRouter, Options};
-use crate::scone::{Signals, advised};
+use crate::quick_start::LinkRouter;
+use crate::scone::advised;
 use crate::time_exceeded::{Answer, TimeExceeded};
+pub use crate::told::{Direction, Told};
 use crate::watch::Watch;
 
 /// A router's configuration.
@@ -92,57 +93,6 @@ pub enum RouterError {
     Wait(#[source] io::Error),
 }
 
-/// What happened in one direction.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Direction {
-    /// What the link has counted.
-    pub link: LinkCounters,
-    /// Packets that came faster than this host took them, and are lost before the link. Of a TUN device that has moved
-    /// to another network namespace nobody tells them.
-    pub missed: u64,
-    /// Packets that left with CE and came without.
-    pub marked: u64,
-    /// Packets that are neither of IPv4 nor of IPv6.
-    pub foreign: u64,
-    /// Packets that are cut off, have a length that they cannot have, or a wrong checksum of the header.
-    pub malformed: u64,
-    /// Packets that offloads had left whole, and that were cut into segments.
-    pub segmented: u64,
-    /// Packets that were dropped because their TTL or hop limit ended here.
-    pub expired: u64,
-    /// Those of them whose sender was told by ICMP.
-    pub time_exceeded: u64,
-    /// Those whose sender was not told because the port has no address.
-    pub without_address: u64,
-    /// Packets that wait now, and their bytes.
-    pub waiting: (usize, Bytes),
-    /// How long the packet that left last had been in the queue and in service.
-    pub sojourn: Duration,
-}
-
-/// What happened.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Told {
-    /// Towards clients.
-    pub down: Direction,
-    /// Towards servers.
-    pub up: Direction,
-    /// Packets beyond the memory.
-    pub refused: u64,
-    /// Packets that the system did not take, as for a device that is down.
-    pub unsent: u64,
-    /// What the Quick-Start router did.
-    pub quick_start: Options,
-    /// What the element did.
-    pub scone: Signals,
-    /// The longest time by which an event was late.
-    pub latest: Duration,
-    /// How much later than the links say packets left.
-    pub late: Late,
-    /// Packets that are not in the log, because nobody took its entries in time.
-    pub unlogged: u64,
-}
-
 /// A packet that the router holds.
 #[derive(Debug)]
 struct Held {
@@ -168,10 +118,21 @@ struct Account {
 
 impl Account {
     /// Sends a packet that crossed the link at this time, and gives its buffer back.
-    fn send(&mut self, is_down: bool, port: &Port, crossed: Timestamp, Held { bytes, arrived, .. }: Held) -> Vec<u8> {
+    fn send(
+        &mut self,
+        is_down: bool,
+        port: &Port,
+        crossed: Timestamp,
+        Held { bytes, arrived, flow }: Held,
+        watch: Option<&Watch>,
+    ) -> Vec<u8> {
         self.unsent += u64::from(port.write(&bytes).is_err());
         let left = self.clock.now();
-        self.lateness.record(left.since(crossed));
+        let late = left.since(crossed);
+        self.lateness.record(late);
+        if let Some(watch) = watch {
+            watch.left(flow, late);
+        }
         self.log(is_down, &bytes, arrived, Some((crossed, left)));
         bytes
     }
@@ -346,7 +307,7 @@ impl Router {
                 *sojourn = at.since(packet.arrived);
                 *marked += u64::from(mark_if_told(departure, &mut packet.bytes[head..]));
             },
-            |at, packet| spare.give(account.send(true, clients, at, packet)),
+            |at, packet| spare.give(account.send(true, clients, at, packet, watch)),
         );
         account.clear_dropped(true, down, spare, watch);
         let Direction { marked, sojourn, .. } = &mut told.up;
@@ -356,7 +317,7 @@ impl Router {
                 *sojourn = at.since(packet.arrived);
                 *marked += u64::from(mark_if_told(departure, &mut packet.bytes[head..]));
             },
-            |at, packet| spare.give(account.send(false, servers, at, packet)),
+            |at, packet| spare.give(account.send(false, servers, at, packet, watch)),
         );
         account.clear_dropped(false, up, spare, watch);
     }

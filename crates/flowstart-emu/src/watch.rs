@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_sim::observe::monitor::{Departed, Monitor};
 
+use crate::lateness::{Late, Lateness};
 use crate::packet::Packet;
 
 /// The measured flow, as a monitor calls it.
@@ -20,6 +21,15 @@ pub struct Counts {
     pub monitor: Monitor,
     /// Packets that were dropped or lost in either direction: of the measured flow, and of others.
     pub dropped: [u64; 2],
+    /// How much later than the links say packets of the measured flow left, in either direction.
+    lateness: Lateness,
+}
+
+impl Counts {
+    /// How much later than the links say packets of the measured flow left, in either direction.
+    pub fn late(&self) -> Late {
+        self.lateness.late()
+    }
 }
 
 /// Both sides' hold on the counts.
@@ -32,7 +42,7 @@ pub struct Watch {
 impl Watch {
     /// Nothing is counted yet. Flows to and from this port of servers are others.
     pub(crate) fn new(port: u16) -> Self {
-        let counts = Counts { monitor: Monitor::new(0), dropped: [0; 2] };
+        let counts = Counts { monitor: Monitor::new(0), dropped: [0; 2], lateness: Lateness::new() };
         Self { port, counts: Arc::new(Mutex::new(counts)) }
     }
 
@@ -41,9 +51,11 @@ impl Watch {
         self.lock().clone()
     }
 
-    /// Forgets how long packets have waited so far.
+    /// Forgets how long packets have waited, and how late they were.
     pub fn restart(&self) {
-        self.lock().monitor.restart();
+        let mut counts = self.lock();
+        counts.monitor.restart();
+        counts.lateness = Lateness::new();
     }
 
     /// Whose packet this is.
@@ -55,6 +67,13 @@ impl Watch {
     /// A packet has left for the link to clients.
     pub(crate) fn departed(&self, time: Timestamp, flow: u32, size: u32, delay: Duration) {
         self.lock().monitor.departed(Departed { time, flow, size, delay });
+    }
+
+    /// A packet has crossed its link, and left this host so late.
+    pub(crate) fn left(&self, flow: u32, late: Duration) {
+        if flow == MEASURED {
+            self.lock().lateness.record(late);
+        }
     }
 
     /// A packet was dropped or lost.

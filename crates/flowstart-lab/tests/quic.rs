@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use flowstart_core::aqm::{EcnCodepoint, QueueContext, QueueDiscipline, QueueState, QueuedPacket};
 use flowstart_core::avoidance::AvoidanceConfig;
-use flowstart_core::path::{Hint, PathKnowledge};
+use flowstart_core::path::Hint;
 use flowstart_core::startup::StartupConfig;
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
@@ -247,15 +247,11 @@ impl Stage {
         let way = LinkConfig::new(rate, Duration::from_millis(25));
         let route = Route { forward: vec![world.add_link(&way)], back: vec![world.add_link(&way)] };
         let startup = StartupConfig::defaults().into_iter().find(|config| config.name() == scheme).expect("a scheme");
-        let knowledge = PathKnowledge {
-            hint: Some(Hint { bandwidth: rate, technology: Default::default() }),
-            ..PathKnowledge::default()
-        };
         let mut config = FlowConfig::new(Arc::new(profile), Pattern::Transfer(size), route.clone());
         config.startup = startup;
         config.avoidance =
             AvoidanceConfig::defaults().into_iter().find(|config| config.name() == "cubic").expect("CUBIC");
-        config.knowledge = knowledge;
+        config.sources.knowledge_mut().hint = Some(Hint { bandwidth: rate, technology: Default::default() });
         let mut quic = QuicFlows::new(&world, &StackOptions::default(), Duration::ZERO, None);
         let flow = quic.add(&mut world, config, size, 1);
         Self { world, quic, flow, route }

@@ -72,9 +72,9 @@ impl Path {
         let mut config = FlowConfig::new(Arc::new(profile), pattern, route);
         config.startup = scheme;
         config.avoidance = avoidance;
-        config.knowledge.hint = Some(Hint { bandwidth: RATE, technology: AccessTechnology::Unknown });
-        config.knowledge.saved =
-            Some(SavedPath { rtt: RTT, cwnd: RATE.amount_in(RTT), age: Duration::from_millis(60_000) });
+        let path = config.sources.knowledge_mut();
+        path.hint = Some(Hint { bandwidth: RATE, technology: AccessTechnology::Unknown });
+        path.saved = Some(SavedPath { rtt: RTT, cwnd: RATE.amount_in(RTT), age: Duration::from_millis(60_000) });
         config.start = self.world.now();
         self.world.add_flow(config)
     }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use flowstart_core::path::PathKnowledge;
+use flowstart_core::sources::{Statement, name};
 use flowstart_core::startup::{StartupConfig, hystart, jump_start, more_start, search, slow_start};
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
@@ -47,7 +47,7 @@ fn alone(startup: StartupConfig) -> Alone {
     };
     let mut config = FlowConfig::new(Arc::new(profile), Pattern::Transfer(Bytes::new(10_000_000)), route);
     config.startup = startup;
-    config.knowledge = PathKnowledge { oracle_rate: Some(RATE), ..PathKnowledge::default() };
+    config.sources.believe(name::ORACLE, Statement::Oracle(RATE));
     let flow = world.add_flow(config);
     world.run_flow(flow, Timestamp::from_nanos(60_000_000_000)).expect("the transfer completes");
     let record = world.record(flow).clone();

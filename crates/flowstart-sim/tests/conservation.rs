@@ -14,6 +14,7 @@ use flowstart_core::path::{AccessTechnology, Hint, PathKnowledge, SavedPath};
 use flowstart_core::quick_start::rate::RateEncoding;
 use flowstart_core::quick_start::router::{Algorithm, Behaviour, Config as Router, UtilizationConfig, target};
 use flowstart_core::rng::Substream;
+use flowstart_core::sources::Sources;
 use flowstart_core::startup::StartupConfig;
 use flowstart_core::startup::quick_start::{self, Reports};
 use flowstart_core::time::{Duration, Timestamp};
@@ -217,7 +218,7 @@ fn scenario(seed: u64) -> Scenario {
         let mut config = FlowConfig {
             startup: random.one_of(&startups()),
             avoidance: random.one_of(&AvoidanceConfig::defaults()),
-            knowledge: PathKnowledge {
+            sources: Sources::new(PathKnowledge {
                 saved: random.chance(0.5).then(|| SavedPath {
                     rtt: random.millis(1.0, 400.0),
                     cwnd: Bytes::new(random.scaled(1_000.0, 10_000_000.0) as u64),
@@ -230,7 +231,7 @@ fn scenario(seed: u64) -> Scenario {
                     .chance(0.5)
                     .then(|| Hint { bandwidth: random.rate(0.5, 200.0), technology: AccessTechnology::Unknown }),
                 ..PathKnowledge::default()
-            },
+            }),
             start: Timestamp::ZERO + random.millis(0.1, 3000.0),
             ..FlowConfig::new(profile.clone(), Pattern::Transfer(Bytes::new(size)), route)
         };

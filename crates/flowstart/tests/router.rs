@@ -430,6 +430,9 @@ fn metrics_are_answered_while_packets_pass() {
     let dropped = format!("flowstart_router_dropped_packets_total{{direction=\"down\"}} {}\n", 100 - came);
     assert!(metrics.starts_with("HTTP/1.1 200") && metrics.ends_with("# EOF\n"), "{metrics}");
     assert!(metrics.contains(&departed) && metrics.contains(&dropped) && came < 100, "{came}: {metrics}");
+    let named = |name: &str| metrics.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<f64>().ok());
+    assert!(named("flowstart_router_sojourn_seconds{direction=\"down\"}").is_some_and(|time| time > 0.0), "{metrics}");
+    assert_eq!(named("flowstart_router_quick_start_actions_total{action=\"approved\"}"), Some(0.0), "{metrics}");
     assert!(answer("PUT /metrics").starts_with("HTTP/1.1 405") && answer("GET /").starts_with("HTTP/1.1 404"));
     sides.end();
 }

@@ -59,6 +59,31 @@ fn transfers_between_sockets_take_as_long_as_simulated_ones() {
 }
 
 #[test]
+fn a_scenario_runs_in_both_worlds() {
+    if namespaces::are_missing() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("scenario.toml");
+    let text = "link = ['rate=10mbit,rtt=100ms,buffer=1bdp']\nsize = ['70KB']\nscheme = ['slow-start']\n\
+                transport = 'quic'\navoidance = 'cubic'\nreps = 1\n";
+    std::fs::write(&file, text).unwrap();
+    let run = |worlds: &[&str]| {
+        let mut run = namespaces::program_before_others();
+        run.arg("run").arg(&file).args(["--json", "--world"]).args(worlds);
+        output(run)
+    };
+    let (told, stderr) = run(&["simulator", "sockets"]);
+    assert!(told.status.success(), "{stderr}");
+    let summary: Value = serde_json::from_slice(&told.stdout).unwrap();
+    let late = |cell: usize| summary["cells"][cell]["metrics"]["p99_late_ms"]["mean"].as_f64();
+    assert_eq!((late(0), late(1).is_some_and(|late| late > 0.0)), (None, true), "{summary}");
+    let (refused, stderr) = run(&["moon"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(stderr.contains("--world `moon`"), "{stderr}");
+}
+
+#[test]
 fn results_between_sockets_are_resumed_and_shown_and_not_simulated_again() {
     if namespaces::are_missing() {
         return;
@@ -116,6 +141,8 @@ fn others_are_established_flows_of_the_kernels_tcp_and_the_harm_to_them_is_told(
         // Their queue was there before.
         assert!(mean(&cell["metrics"]["max_queue_delay_ms"]) > 10.0, "{cell}");
         assert!(mean(&cell["metrics"]["utilization"]) > 0.7, "{cell}");
+        let late = ["p99_late_ms", "max_late_ms"].map(|name| mean(&cell["metrics"][name]));
+        assert!(0.0 < late[0] && late[0] <= late[1], "{late:?}");
         // They get less by about what the transfer takes: 8 Mbit and its headers, of some 70 Mbit in all.
         let lost = mean(&cell["others"]["goodput_lost_mbit"]);
         assert!((2.0..20.0).contains(&lost), "{lost} Mbit");

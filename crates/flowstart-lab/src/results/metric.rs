@@ -99,6 +99,8 @@ pub enum Group {
     Pages,
     /// Those whose measured flows are adaptive videos.
     Video,
+    /// Those between sockets; the same in all rows of a repetition.
+    Sockets,
 }
 
 impl Group {
@@ -120,6 +122,7 @@ impl Group {
             Self::Media => competitor.media().is_some(),
             Self::Call => competitor.call().is_some(),
             Self::Video => size.objects().is_some_and(|application| application.video().is_some()),
+            Self::Sockets => !plan.is_simulated(cell),
             Self::Pages => size.objects().is_some_and(|application| application.http().is_some()),
         }
     }

@@ -456,6 +456,14 @@ metrics! { flow:
         rate_switches: Option<f64>, Count, mean, Summary =
             flow.playback().map(|playback| f64::from(playback.switches()));
     }
+    Sockets {
+        /// Time by which this host sent 99 % of the flow's packets at most later than the link says.
+        p99_late_ms: Option<f64>, Milliseconds, same, Summary = flow.outcome.host.map(|host| millis(host.p99_late));
+        /// Longest such time.
+        max_late_ms: Option<f64>, Milliseconds, same, Summary = flow.outcome.host.map(|host| millis(host.max_late));
+        /// Packets of all flows that this host lost while the link was there, because it was too slow for them.
+        host_lost_packets: Option<u64>, Packets, same, Summary = flow.outcome.host.map(|host| host.lost);
+    }
 }
 
 impl Row {

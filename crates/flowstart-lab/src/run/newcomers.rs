@@ -12,7 +12,7 @@ use flowstart_sim::topology::Chain;
 use flowstart_sim::traffic::Pattern;
 use flowstart_sim::world::{Stopped, World};
 
-use super::knowledge::knowledge;
+use super::knowledge::sources;
 use super::oracle;
 use super::outcome::{Failure, FlowOutcome, Known};
 use super::place::{connect, equip, place_cheats};
@@ -140,7 +140,7 @@ pub(super) fn newcomers_in(
             let mut config = FlowConfig::new(Arc::clone(&profile), pattern, route.clone());
             config.startup = plan.schemes[cell.scheme].on(cell.transport).clone();
             config.avoidance = plan.avoidance_of(cell).value;
-            config.knowledge = knowledge(plan, plan.transport_of(cell), &transfer.link, transfer.start);
+            config.sources = sources(plan, plan.transport_of(cell), &transfer.link, transfer.start);
             config.train = transfer.link.train_report();
             config.start = transfer.start;
             config.ensemble = Some(ensemble);
@@ -286,6 +286,7 @@ pub fn outcomes(plan: &Plan, cell: &Cell, finished: &mut Finished) -> Vec<FlowOu
             web: None,
             media: None,
             call: None,
+            host: None,
             connections: connections.len() as u32,
             known: Known::ALL,
             record,

@@ -45,6 +45,19 @@ pub struct FlowOutcome {
     pub connections: u32,
     /// The quality of video calls beside the newcomers.
     pub call: Option<CallOutcome>,
+    /// What the host of a real link added to it, absent in simulations.
+    pub host: Option<Host>,
+}
+
+/// What a host did that its link does not say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Host {
+    /// By how much later than the link says it sent 99 % of the flow's packets, at most.
+    pub p99_late: Duration,
+    /// Of all of its packets.
+    pub max_late: Duration,
+    /// Packets of all flows that it lost while the link was there.
+    pub lost: u64,
 }
 
 /// Which counts of a flow's record anybody told. Hosts outside the simulator keep some to themselves.

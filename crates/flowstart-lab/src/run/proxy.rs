@@ -11,7 +11,8 @@
 
 use std::sync::Arc;
 
-use flowstart_core::path::{PathKnowledge, SavedPath};
+use flowstart_core::path::SavedPath;
+use flowstart_core::sources::{Sources, Statement, name};
 use flowstart_core::startup::{StartupConfig, more_start};
 use flowstart_core::time::Duration;
 use flowstart_sim::flow::FlowConfig;
@@ -19,7 +20,7 @@ use flowstart_sim::transport::policy::Opening;
 use flowstart_sim::transport::profile::Profile;
 use flowstart_sim::world::World;
 
-use super::knowledge::knowledge;
+use super::knowledge::sources;
 use super::place::connect_server;
 use crate::spec::link::{Distribution, Link, Proxy, Varies};
 use crate::study::plan::{Cell, Plan};
@@ -38,6 +39,9 @@ pub(super) fn gateway(link: &Link, proxy: Proxy, config: &FlowConfig) -> FlowCon
     let token = opening == Opening::ZeroRtt;
     let profile = Profile { opening, token, max_window: Some(window.max(2)), ..Profile::clone(profile) };
     let saved = SavedPath { rtt, cwnd: link.rate.amount_in(rtt), age: Duration::ZERO };
+    let mut known = Sources::default();
+    known.believe(name::PATH_STORE, Statement::Saved(saved));
+    known.believe(name::ORACLE, Statement::Oracle(link.rate));
     FlowConfig {
         startup: StartupConfig::MoreStart(more_start::Config {
             source: more_start::RateSource::Oracle,
@@ -45,7 +49,7 @@ pub(super) fn gateway(link: &Link, proxy: Proxy, config: &FlowConfig) -> FlowCon
         }),
         avoidance: profile.avoidance.clone(),
         profile: Arc::new(profile),
-        knowledge: PathKnowledge { saved: Some(saved), oracle_rate: Some(link.rate), ..PathKnowledge::default() },
+        sources: known,
         ensemble: None,
         ..config.clone()
     }
@@ -64,7 +68,7 @@ pub(super) fn add_server(
     let way = way_to_gateway(link);
     world.split(
         flow,
-        FlowConfig { route, knowledge: knowledge(plan, plan.transport_of(cell), &way, config.start), ..config },
+        FlowConfig { route, sources: sources(plan, plan.transport_of(cell), &way, config.start), ..config },
     )
 }
 

@@ -5,7 +5,7 @@ use flowstart_sim::observe::trace::Trace;
 use flowstart_sim::world::World;
 
 use super::harm::{AFTERMATH, Compared, WithNewcomers, compare, others_state};
-use super::knowledge::knowledge;
+use super::knowledge::sources;
 use super::newcomers::{Finished, Until, complete, newcomers, newcomers_in, outcomes};
 use super::outcome::FlowOutcome;
 use super::warm_up::{Tracer, prepare};
@@ -105,7 +105,7 @@ pub fn repetition<L: Look>(plan: &Plan, setting: Setting, rep: u32, look: &L) ->
         let mut world = warm.world.clone();
         if let Some(sessions) = plan.sizes[cell.size].value.sessions() {
             let start = world.now();
-            let known = |link: &Link| knowledge(plan, plan.transport_of(&cell), link, start);
+            let known = |link: &Link| sources(plan, plan.transport_of(&cell), link, start);
             world.network.trace = None;
             let outcomes = web::outcomes(plan, &cell, sessions, world, &warm.chain, warm.seed, known);
             runs.push(CellRun { cell, outcomes, others: None, seen: L::Seen::default() });

@@ -7,7 +7,7 @@ use flowstart_sim::observe::record::FlowRecord;
 
 use super::harm::{Harm, Service};
 use super::knowledge;
-use super::outcome::{Failure, FlowOutcome, Known};
+use super::outcome::{Failure, FlowOutcome, Host, Known};
 use crate::study::ideal::limit_of;
 use crate::study::plan::{Cell, Plan, Setting};
 
@@ -47,6 +47,8 @@ pub struct Transferred {
     pub departed: u64,
     /// What the others got from its start until their aftermath ended, and how long that was.
     pub others: Option<(Service, Duration)>,
+    /// What the host added.
+    pub host: Option<Host>,
     /// Why it is not complete.
     pub failure: Option<Failure>,
 }
@@ -58,7 +60,7 @@ pub fn patience(plan: &Plan, cell: &Cell) -> Duration {
 
 /// What an earlier connection saved of a cell's path.
 pub fn saved(plan: &Plan, cell: &Cell) -> Option<SavedPath> {
-    knowledge::knowledge(plan, plan.transport_of(cell), &plan.links[cell.link], Timestamp::ZERO).saved
+    knowledge::sources(plan, plan.transport_of(cell), &plan.links[cell.link], Timestamp::ZERO).knowledge().saved
 }
 
 fn size(plan: &Plan, cell: &Cell) -> Bytes {
@@ -96,7 +98,8 @@ pub(crate) fn repetition(
 
 /// The outcome of a transfer of a cell.
 fn outcome(plan: &Plan, cell: &Cell, transferred: Transferred) -> FlowOutcome {
-    let Transferred { record, known, share, max_queue_delay, p99_queue_delay, departed, failure, .. } = transferred;
+    let Transferred { record, known, share, max_queue_delay, p99_queue_delay, departed, host, failure, .. } =
+        transferred;
     let time = record.completed.zip(record.started).map(|(completed, started)| completed.since(started));
     let capacity = time.map(|time| plan.links[cell.link].rate.amount_in(time).get()).filter(|bytes| *bytes > 0);
     FlowOutcome {
@@ -115,6 +118,7 @@ fn outcome(plan: &Plan, cell: &Cell, transferred: Transferred) -> FlowOutcome {
         media: None,
         connections: 1,
         call: None,
+        host,
         known,
         record,
     }

@@ -11,7 +11,7 @@ use flowstart_sim::traffic::arrivals::Arrivals;
 use flowstart_sim::world::World;
 
 use super::epochs::{self, Epochs, STARTS, WARM_UP_LIMIT};
-use super::knowledge::knowledge;
+use super::knowledge::sources;
 use super::place::{connect_other, equip, place_in_recording, watched_hop};
 use crate::spec::competitor::Competitor;
 use crate::study::plan::{Plan, Setting};
@@ -79,7 +79,7 @@ pub(super) fn prepare(plan: &Plan, setting: Setting, rep: u32, tracer: Option<Tr
                 config.startup = startup.clone();
                 config.avoidance = avoidance.clone();
                 config.start = origin + start;
-                config.knowledge = knowledge(plan, transport, link, config.start);
+                config.sources = sources(plan, transport, link, config.start);
                 config.train = link.train_report();
                 world.add_flow(config);
             }
@@ -108,7 +108,7 @@ pub(super) fn prepare(plan: &Plan, setting: Setting, rep: u32, tracer: Option<Tr
                         Some(gap) => *gap * u64::from(place) + gap.scale(rng.uniform()),
                         None => link.rtt.scale(rng.uniform()),
                     };
-                config.knowledge = knowledge(plan, transport, link, config.start);
+                config.sources = sources(plan, transport, link, config.start);
                 config.train = link.train_report();
                 world.add_flow(config);
             }
@@ -117,7 +117,7 @@ pub(super) fn prepare(plan: &Plan, setting: Setting, rep: u32, tracer: Option<Tr
             let route = connect_other(&mut world, &chain, link, 0, receiver_rate.unwrap_or(link.access_rate));
             let mut template = FlowConfig::new(profile.clone(), Pattern::Bulk, route);
             template.startup = startup.clone().unwrap_or(template.startup);
-            template.knowledge = knowledge(plan, transport, link, origin);
+            template.sources = sources(plan, transport, link, origin);
             template.train = link.train_report();
             world.add_arrivals(Arrivals::new(*sizes, *load, Timestamp::NEVER, seed, 0), template);
             let start = WARM_UP_PLAIN + Duration::from_millis(1000).scale(rng.uniform());

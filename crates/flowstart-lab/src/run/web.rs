@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use flowstart_core::path::PathKnowledge;
+use flowstart_core::sources::Sources;
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::Bytes;
 use flowstart_sim::flow::FlowConfig;
@@ -28,7 +28,7 @@ pub(crate) fn outcomes(
     mut world: World,
     chain: &Chain,
     seed: u64,
-    known: impl Fn(&Link) -> PathKnowledge,
+    known: impl Fn(&Link) -> Sources,
 ) -> Vec<FlowOutcome> {
     let link = &plan.links[cell.link];
     let profile = plan.profile(cell);
@@ -56,7 +56,7 @@ pub(crate) fn outcomes(
     let mut with_scheme = FlowConfig::new(profile, Pattern::Transfer(Bytes::ZERO), Route::default());
     with_scheme.avoidance = plan.avoidance_of(cell).value;
     // The simulation adds the hosts' own delays to the link's.
-    with_scheme.knowledge = known(&Link { access_delay: Duration::ZERO, ..link.clone() });
+    with_scheme.sources = known(&Link { access_delay: Duration::ZERO, ..link.clone() });
     with_scheme.train = link.train_report();
     let mut without = with_scheme.clone();
     with_scheme.startup = plan.schemes[cell.scheme].on(cell.transport).clone();
@@ -110,6 +110,7 @@ fn measured(
                 failure: None,
                 media: None,
                 call: None,
+                host: None,
                 connections: 1,
                 web: Some(together),
                 known: Known::ALL,

@@ -114,6 +114,8 @@ pub enum Reason {
     NotConfirmed,
     /// Too many prefixes have open connections.
     TooManyPrefixes,
+    /// The client has not proved its address yet.
+    NotProven,
 }
 
 impl fmt::Display for Reason {
@@ -132,6 +134,7 @@ impl fmt::Display for Reason {
             Self::TooOld => "not used: too old",
             Self::NotConfirmed => "not used: the prefix has not delivered as much",
             Self::TooManyPrefixes => "not used: too many prefixes have open connections",
+            Self::NotProven => "not used: the client had not proved its address yet",
         })
     }
 }
@@ -151,7 +154,8 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    const fn refused(reason: Reason) -> Self {
+    /// Nothing of the hint is used.
+    pub const fn refused(reason: Reason) -> Self {
         Self { rate: None, reason, cap: None }
     }
 

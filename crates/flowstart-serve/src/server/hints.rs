@@ -6,7 +6,6 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use flowstart_core::path::Hint;
 use flowstart_quic::hint::policy::{Evidence, Grant, PrefixTotals, Verdict};
 use flowstart_quic::hint::{BandwidthHint, ClientHints, HintPolicy};
 use flowstart_sensing::path_store::Prefixes;
@@ -35,10 +34,9 @@ impl Hints {
         hint: &BandwidthHint,
         evidence: &Evidence,
         held: &mut Option<Grant>,
-    ) -> (Verdict, Option<Hint>) {
+    ) -> Verdict {
         let prefix = self.prefixes.prefix_of(client).network();
-        let verdict = self.totals.admit(&self.policy, prefix, hint, evidence, held);
-        (verdict, verdict.of(hint))
+        self.totals.admit(&self.policy, prefix, hint, evidence, held)
     }
 }
 
@@ -67,8 +65,8 @@ mod tests {
             let rate = Rate::from_mbit(mbit);
             let hint = BandwidthHint { rate, technology: AccessTechnology::Wifi, age: Duration::ZERO };
             let mut grant = None;
-            let (_, hint) = hints.admit(client.parse().unwrap(), &hint, &Evidence::default(), &mut grant);
-            (hint.map(|hint| hint.bandwidth), grant)
+            let verdict = hints.admit(client.parse().unwrap(), &hint, &Evidence::default(), &mut grant);
+            (verdict.rate, grant)
         };
         let rate = |client| rate_of(client, 50);
         let (first, kept) = rate("192.0.2.1");
@@ -90,8 +88,7 @@ mod tests {
             age: Duration::from_millis(millis),
         };
         let admit = |client: &str, word: BandwidthHint, held: &mut Option<Grant>| {
-            let (_, hint) = hints.admit(client.parse().unwrap(), &word, &Evidence::default(), held);
-            hint.map(|hint| hint.bandwidth)
+            hints.admit(client.parse().unwrap(), &word, &Evidence::default(), held).rate
         };
         let [mut one, mut other] = [None, None];
         assert_eq!(admit("192.0.2.1", word(40, 0), &mut one), Some(Rate::from_mbit(40)));

@@ -54,7 +54,7 @@ pub(super) struct SourcesOfServer {
     oracle: Option<Arc<OracleClient>>,
     interface: Option<InterfaceChoice>,
     interfaces: interface::Config,
-    /// Whether the policy for hints compares them with the speed of the server's own link.
+    /// Whether the policy for hints goes by the speed of a link: the interface that is named, or the client's route.
     judges_by_link: bool,
     /// Of path store, oracle and interface.
     questions: [Arc<Semaphore>; 3],
@@ -66,7 +66,7 @@ pub(super) struct Heard {
     path_store: Option<Told<paths::Known>>,
     oracle: Option<Told<Capacity>>,
     interface: Option<Told<Rate>>,
-    /// The speed of the server's own link; none as well where it is not known.
+    /// The speed by which the policy for hints goes; none as well where it is not known.
     link: Option<Rate>,
 }
 
@@ -133,21 +133,19 @@ impl SourcesOfServer {
             };
             Some(in_time(of_oracle, move || oracle.capacity(client, UnixTime::now()).map_err(verdict)).await)
         };
-        let interface = async {
-            let (choice, interfaces) = (self.interface.clone()?, self.interfaces.clone());
+        let speed = async {
+            // A policy for hints goes by the route where no interface is named.
+            let by_policy = self.judges_by_link.then_some(InterfaceChoice::Route);
+            let (choice, interfaces) = (self.interface.clone().or(by_policy)?, self.interfaces.clone());
             let speed = move || match choice {
                 InterfaceChoice::Route => interfaces.speed_towards(client),
                 InterfaceChoice::Name(name) => interfaces.speed(&name),
             };
             Some(in_time(of_interface, move || speed().map_err(|error| failed(&error))).await)
         };
-        let link = async {
-            let interfaces = self.interfaces.clone();
-            let speed = move || interfaces.speed_towards(client).map_err(|error| failed(&error));
-            if self.judges_by_link { in_time(of_interface, speed).await.ok().flatten() } else { None }
-        };
-        let (path_store, oracle, interface, link) = tokio::join!(path_store, oracle, interface, link);
-        Heard { path_store, oracle, interface, link }
+        let (path_store, oracle, speed) = tokio::join!(path_store, oracle, speed);
+        let link = speed.as_ref().and_then(|speed| *speed.as_ref().ok()?);
+        Heard { path_store, oracle, interface: speed.filter(|_| self.interface.is_some()), link }
     }
 
     /// The application's request for an answer of this size. One that can wait (RFC 9218) asks for no rate.

@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use flowstart_core::avoidance::AvoidanceConfig;
 use flowstart_core::controller::Controller;
-use flowstart_core::path::PathKnowledge;
 use flowstart_core::registry::ConfigError;
+use flowstart_core::sources::Sources;
 use flowstart_core::startup::StartupConfig;
 use flowstart_core::time::{Duration, Timestamp};
 
@@ -38,8 +38,8 @@ pub struct FlowConfig {
     pub pattern: Pattern,
     /// Links that its packets cross.
     pub route: Route,
-    /// Sensing's knowledge before the handshake.
-    pub knowledge: PathKnowledge,
+    /// What is known of its path before the handshake, and by whom.
+    pub sources: Sources,
     /// What its client reports of the rate at which the server's part of the handshake arrived.
     pub train: TrainReport,
     /// Its start.
@@ -59,7 +59,7 @@ impl FlowConfig {
             profile,
             pattern,
             route,
-            knowledge: PathKnowledge::default(),
+            sources: Sources::default(),
             train: TrainReport::default(),
             start: Timestamp::ZERO,
             think_time: Duration::ZERO,

@@ -2,6 +2,7 @@
 
 use flowstart_core::aqm::{EcnCodepoint, QueueState};
 use flowstart_core::ensemble::Ensemble;
+use flowstart_core::sources::Finding;
 use flowstart_core::time::Timestamp;
 use flowstart_core::units::Bytes;
 
@@ -217,6 +218,13 @@ impl Network {
     pub fn note(&mut self, flow: u32, event: impl FnOnce() -> Event) {
         if let Some(trace) = &mut self.trace {
             trace.note(Entry { time: self.engine.now(), flow, event: event() });
+        }
+    }
+
+    /// Records what sources had stated of the path when `flow` launched, if there is a trace.
+    pub fn note_sources(&mut self, flow: u32, sources: &[Finding]) {
+        if let Some(trace) = &mut self.trace {
+            trace.note_sources(flow, sources);
         }
     }
 

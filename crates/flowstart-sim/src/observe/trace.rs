@@ -8,6 +8,7 @@ use std::fmt;
 
 use flowstart_core::aqm::EcnCodepoint;
 use flowstart_core::event::Decision;
+use flowstart_core::sources::Finding;
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
 use flowstart_core::variable::{Owner, Variable};
@@ -183,6 +184,9 @@ pub trait Observer: Any + fmt::Debug + Send + Sync {
     /// The measured flows have joined, each with the round-trip propagation delay between its hosts.
     fn on_measured(&mut self, _flows: &[(u32, Duration)]) {}
 
+    /// A flow launches, and this is what sources have stated of its path. Told once, before the event.
+    fn on_sources(&mut self, _flow: u32, _sources: &[Finding]) {}
+
     /// Whether it wants packets.
     fn wants_packets(&self) -> bool {
         false
@@ -211,6 +215,8 @@ pub struct Trace {
     pub entries: Vec<Entry>,
     /// Every packet that left or reached a host, in order.
     pub packets: Vec<HostPacket>,
+    /// What sources had stated to each flow at its launch.
+    pub sources: Vec<(u32, Vec<Finding>)>,
     /// Ranges of the acknowledgements among the packets, one list after the other.
     ranges: Vec<(u64, u64)>,
     /// Gets events and packets, which are then not kept.
@@ -223,11 +229,12 @@ pub struct Trace {
 
 impl Clone for Trace {
     fn clone(&self) -> Self {
-        let Self { entries, packets, ranges, observer, without_packets, variables } = self;
+        let Self { entries, packets, sources, ranges, observer, without_packets, variables } = self;
         let fork = observer.as_ref().map(|observer| observer.fork().unwrap_or_else(|| Box::new(Nobody)));
         Self {
             entries: entries.clone(),
             packets: packets.clone(),
+            sources: sources.clone(),
             ranges: ranges.clone(),
             observer: fork,
             without_packets: *without_packets,
@@ -289,6 +296,13 @@ impl Trace {
         match &mut self.observer {
             None => self.entries.push(entry),
             Some(observer) => observer.on_event(&entry),
+        }
+    }
+
+    pub(crate) fn note_sources(&mut self, flow: u32, sources: &[Finding]) {
+        match &mut self.observer {
+            None => self.sources.push((flow, sources.to_vec())),
+            Some(observer) => observer.on_sources(flow, sources),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use flowstart_core::path::PathKnowledge;
+use flowstart_core::sources::Sources;
 use flowstart_core::time::Timestamp;
 use flowstart_core::units::Bytes;
 
@@ -94,7 +94,7 @@ impl Sender for CallSender {
         None
     }
 
-    fn launch(&mut self, network: &mut Network, _: &PathKnowledge, _: Option<u64>) {
+    fn launch(&mut self, network: &mut Network, _: &mut Sources, _: Option<u64>) {
         self.next_frame = network.now();
     }
 

@@ -1,7 +1,7 @@
 //! A sender without congestion control: packets at a fixed interval or at random intervals, without acknowledgements
 //! and retransmissions.
 
-use flowstart_core::path::PathKnowledge;
+use flowstart_core::sources::Sources;
 use flowstart_core::time::{Duration, Timestamp};
 
 use crate::network::Network;
@@ -72,7 +72,7 @@ impl Sender for Constant {
         None
     }
 
-    fn launch(&mut self, network: &mut Network, _: &PathKnowledge, _: Option<u64>) {
+    fn launch(&mut self, network: &mut Network, _: &mut Sources, _: Option<u64>) {
         self.next = network.now();
     }
 

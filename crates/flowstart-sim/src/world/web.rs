@@ -128,7 +128,7 @@ impl RunningWeb {
         let route = chain.route(server, client, at_server, at_client);
         let template = if role.object.uses_scheme { &self.traffic.with_scheme } else { &self.traffic.without };
         let mut config = FlowConfig { route, pattern: Pattern::Transfer(role.object.size), ..template.clone() };
-        if let Some(saved) = &mut config.knowledge.saved {
+        if let Some(saved) = &mut config.sources.knowledge_mut().saved {
             saved.rtt += (client.delay + server.delay) * 2;
         }
         config

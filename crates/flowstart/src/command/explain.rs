@@ -32,8 +32,8 @@ Examples:
 
 Splits the time of one run beyond the physical limit into causes, at the bottleneck, instant by instant. --flow \
 chooses one of several flows. --json prints an object {cell, rep, fct_ms, ideal_fct_ms, causes, sources}; with several \
-schemes it prints an array of them. sources are what is known of the path before the run, by whom, and whether the \
-launch depends on it; what routers approve is not among them."
+schemes it prints an array of them. sources are what was known of the path at the launch, by whom, and whether the \
+launch depends on it."
 )]
 pub(crate) struct Arguments {
     /// Startup schemes; a column for each. With parameters, blitzstart:estimate=1.5. See `flowstart list schemes`. Not

@@ -33,6 +33,7 @@ Examples:
   flowstart run blitzstart-table1 --reps 5 --jobs 2
   flowstart run scenarios/blitzstart-table1.toml --out results/table1
   flowstart run scenarios/blitzstart-table1.toml --out results/table1 --resume
+  flowstart run my-links.toml --world simulator sockets --reps 3
   sed 's/2MB/5MB/' scenario.toml | flowstart run -
 
 `flowstart list scenarios` shows the scenarios that come with the program. Files that a scenario names are relative \
@@ -41,6 +42,9 @@ pub(crate) struct Arguments {
     /// Scenario: a TOML file, a name from `flowstart list scenarios`, or - for stdin.
     #[arg(value_name = "SCENARIO")]
     scenario: PathBuf,
+    /// Where runs happen, in place of what the scenario says: simulator, sockets (Linux, root), or both.
+    #[arg(long, num_args = 1.., value_name = "WORLD")]
+    world: Vec<String>,
     #[command(flatten)]
     sampling: Sampling,
     #[command(flatten)]
@@ -129,6 +133,9 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if let Some(seed) = arguments.sampling.seed {
         scenario.seed = seed;
     }
+    if !arguments.world.is_empty() {
+        scenario.world.clone_from(&arguments.world);
+    }
     let directory = match file.parent() {
         Some(folder) if folder != Path::new("") => folder.to_path_buf(),
         _ => PathBuf::from("."),
@@ -137,6 +144,7 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
         let given = match error.field.as_str() {
             "reps" => arguments.sampling.reps.is_some(),
             "seed" => arguments.sampling.seed.is_some(),
+            "world" => !arguments.world.is_empty(),
             _ => false,
         };
         if given {
@@ -268,6 +276,10 @@ pub(crate) fn perform(study: &Study, results: &Results) -> Result<ExitCode, Fail
     if let Some(latest) = sockets.latest() {
         let latest = latest.as_millis_f64();
         note!("this machine sent each packet at most {latest:.1} ms after its time; a busy one is later");
+    }
+    #[cfg(target_os = "linux")]
+    if sockets.lost() > 0 {
+        tell!("warning: this machine was too slow and lost {} packets that no link dropped", sockets.lost());
     }
     let problem = folder.and_then(|folder| folder.problem);
     let report = results.out.as_ref().filter(|_| problem.is_none()).map(|folder| folder.join("report.html"));

@@ -45,8 +45,8 @@ PUT and DELETE /kill-switch at the address of --metrics.
 
 A client gives a hint with its first message (`flowstart get --hint`). A browser gives one as Downlink, RTT and ECT \
 with a request. Without --hint-policy no hint is used. In a policy, history and validate look into --path-store, and \
-link goes by the speed of the interface. Clients tell the age of a hint in started minutes, so age=30s refuses all but \
-new ones.
+link goes by the speed of --interface, or of the one through which packets to the client leave. Clients tell the age \
+of a hint in started minutes, so age=30s refuses all but new ones.
 
 A scheme starts from what sources state of the path: hints, --path-store and --path-state-key, --oracle, --interface, \
 --deadline, --quick-start. A source that does not answer within 50 ms is left out. A scheme that could use none of \

@@ -21,7 +21,7 @@ use flowstart_emu::dumbbell::Dumbbell;
 use flowstart_emu::router;
 use flowstart_emu::watch::{self, Counts, Watch};
 use flowstart_lab::run::harm::{AFTERMATH, Service};
-use flowstart_lab::run::outcome::{Failure, Known};
+use flowstart_lab::run::outcome::{Failure, Host, Known};
 use flowstart_lab::run::testbed::{Testbed, Transferred};
 use flowstart_lab::spec::aqm::Aqm;
 use flowstart_lab::spec::link::Link;
@@ -36,6 +36,8 @@ use crate::quic::std_time;
 pub(crate) struct Sockets {
     /// The longest time by which a packet was late, in nanoseconds.
     latest: AtomicU64,
+    /// Packets that this host lost.
+    lost: AtomicU64,
 }
 
 impl Sockets {
@@ -78,6 +80,13 @@ impl Sockets {
     }
 }
 
+impl Sockets {
+    /// Packets that this host lost, because it was too slow for them.
+    pub(crate) fn lost(&self) -> u64 {
+        self.lost.load(Ordering::Relaxed)
+    }
+}
+
 /// What both ends saw.
 struct Seen {
     record: FlowRecord,
@@ -107,11 +116,13 @@ impl Sockets {
         Dumbbell::new(&path).map_err(words)
     }
 
-    /// Ends it.
-    fn end(&self, dumbbell: Dumbbell) -> Result<(), String> {
+    /// Ends it. Packets that this host lost.
+    fn end(&self, dumbbell: Dumbbell) -> Result<u64, String> {
         let told = dumbbell.end().map_err(words)?;
+        let lost = told.lost_by_host();
         self.latest.fetch_max(told.latest.as_nanos(), Ordering::Relaxed);
-        Ok(())
+        self.lost.fetch_add(lost, Ordering::Relaxed);
+        Ok(lost)
     }
 }
 
@@ -139,6 +150,7 @@ impl Testbed for Sockets {
                 )
             });
             record.dropped = counts.dropped[watch::MEASURED as usize];
+            let late = counts.late();
             Ok(Transferred {
                 record,
                 known,
@@ -147,11 +159,12 @@ impl Testbed for Sockets {
                 p99_queue_delay: counts.monitor.delays.quantile(0.99),
                 departed: counts.monitor.total - before.monitor.total,
                 others,
+                host: Some(Host { p99_late: late.p99, max_late: late.largest, lost: 0 }),
                 failure,
             })
         })?;
-        self.end(dumbbell)?;
-        Ok(transferred)
+        let lost = self.end(dumbbell)?;
+        Ok(Transferred { host: transferred.host.map(|host| Host { lost, ..host }), ..transferred })
     }
 
     fn without(&self, plan: &Plan, setting: Setting, rep: u32, times: &[Duration]) -> Result<Vec<Service>, String> {

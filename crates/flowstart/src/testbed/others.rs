@@ -1,5 +1,9 @@
-//! Others beside a measured transfer: established flows of the kernel's TCP, from servers to clients.
+//! Others beside a measured transfer: established flows of the kernel's TCP, from servers to clients. Where the
+//! transport's profile paces, so does the kernel, at the same multiple of cwnd / SRTT. Without that its slow start may
+//! overflow a queue in which the profile's stays, and an avoidance that then grows by a segment a round trip has not
+//! filled the link when the newcomer comes.
 
+use std::fs;
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -8,11 +12,15 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use flowstart_core::avoidance::AvoidanceConfig;
+use flowstart_core::controller::Pacing;
 use flowstart_core::time::Timestamp;
 use flowstart_emu::dumbbell::{Dumbbell, OTHERS, SERVERS};
 use flowstart_lab::run::epochs::{self, Epochs};
 use flowstart_lab::spec::competitor::Competitor;
 use flowstart_lab::study::plan::{Plan, Setting};
+
+use nix::sys::socket::setsockopt;
+use nix::{libc, setsockopt_impl, sockopt_impl};
 
 use super::tcp::{available, listen, prepare};
 use super::tcp_info::TcpInfo;
@@ -38,6 +46,30 @@ pub(super) struct Others {
     first: Mutex<Option<TcpStream>>,
     /// Why one of them failed.
     problem: Mutex<Option<String>>,
+    /// Whether they pace.
+    are_paced: bool,
+}
+
+sockopt_impl!(
+    /// The highest rate of a socket in bytes per second (socket(7)). With any bound TCP paces by itself.
+    MaxPacingRate,
+    SetOnly,
+    libc::SOL_SOCKET,
+    libc::SO_MAX_PACING_RATE,
+    u64
+);
+
+/// A bound that bounds nothing; the largest number stands for none.
+const UNBOUNDED: u64 = u64::MAX - 1;
+
+/// Gives TCP of servers the pacing of a profile, for the sockets that pace.
+fn prepare_pacing(pacing: &Pacing, dumbbell: &Dumbbell) -> Result<(), String> {
+    for (phase, gain) in [("ss", pacing.startup_gain), ("ca", pacing.avoidance_gain)] {
+        let (name, percent) = (format!("/proc/sys/net/ipv4/tcp_pacing_{phase}_ratio"), (gain * 100.0).round());
+        let given = dumbbell.servers.within(|| fs::write(&name, percent.to_string()));
+        given.map_err(|error| format!("pacing at {percent} % of cwnd / SRTT ({name}): {error}"))?;
+    }
+    Ok(())
 }
 
 /// Ends them when it is dropped.
@@ -77,9 +109,11 @@ pub(super) fn beside<T>(
 ) -> Result<T, String> {
     let competitor = plan.competitors[setting.competitor].on(setting.transport);
     let Competitor::Bulk { count, avoidance, .. } = competitor else { return work(None) };
-    prepare(&plan.transports[setting.transport].profile, dumbbell)?;
+    let profile = &plan.transports[setting.transport].profile;
+    prepare(profile, dumbbell)?;
+    profile.pacing.as_ref().map_or(Ok(()), |pacing| prepare_pacing(pacing, dumbbell))?;
     let listener = listen(dumbbell, OTHERS, avoidance.name(), NAP)?;
-    let others = Others::default();
+    let others = Others { are_paced: profile.pacing.is_some(), ..Others::default() };
     let starts = epochs::starts(&plan.links[setting.link], plan.run_seed(rep), *count);
     let others = &others;
     thread::scope(|scope| {
@@ -135,6 +169,9 @@ impl Others {
             }
         };
         stream.set_write_timeout(Some(NAP))?;
+        if self.are_paced {
+            setsockopt(&stream, MaxPacingRate, &UNBOUNDED)?;
+        }
         self.first.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(stream.try_clone()?);
         let block = vec![0; BLOCK];
         self.until_over(|| stream.write(&block).map(drop))

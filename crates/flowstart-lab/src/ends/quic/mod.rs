@@ -17,6 +17,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use flowstart_core::path::Hint;
+use flowstart_core::sources::{Verdict, name};
 use flowstart_core::time::Duration;
 use flowstart_core::units::Bytes;
 use flowstart_quic::Flow;
@@ -119,7 +120,9 @@ impl Hosts for QuicFlows {
     ///
     /// If noq cannot run the scheme; plans are checked for that.
     fn add(&mut self, world: &mut World, mut config: FlowConfig, size: Bytes, seed: u64) -> u32 {
-        let hint = config.knowledge.hint.take();
+        let hint = config.sources.knowledge_mut().hint.take();
+        // Until the server has heard of it.
+        config.sources.lack(name::HINT, Verdict::Missing, "");
         let hint = hint.map(|Hint { bandwidth, technology }| BandwidthHint {
             rate: bandwidth,
             technology,
@@ -172,7 +175,7 @@ mod tests {
 
     fn record(startup: &StartupConfig, window: u64, size: u64, at_once: u64) -> FlowRecord {
         let (mut world, mut config) = stage(startup, window, size);
-        config.knowledge.hint = Some(Hint { bandwidth: RATE, technology: Default::default() });
+        config.sources.knowledge_mut().hint = Some(Hint { bandwidth: RATE, technology: Default::default() });
         let mut quic = QuicFlows::new(&world, &StackOptions::default(), Duration::ZERO, None);
         let flow = quic.add(&mut world, config, Bytes::new(size), 1);
         world.ends_mut::<Transfer>(flow).unwrap().at_once = at_once;
@@ -183,8 +186,8 @@ mod tests {
     fn hinted(known: Option<Rate>, told: Option<Vec<u8>>, policy: &str) -> (FlowRecord, Vec<Event>) {
         let startup = StartupConfig::Blitzstart(Default::default());
         let (mut world, mut config) = stage(&startup, 1 << 24, 2_000_000);
-        config.knowledge.hint = known.map(|bandwidth| Hint { bandwidth, technology: Default::default() });
-        config.knowledge.interface_rate = Some(RATE);
+        config.sources.knowledge_mut().hint = known.map(|bandwidth| Hint { bandwidth, technology: Default::default() });
+        config.sources.knowledge_mut().interface_rate = Some(RATE);
         world.network.trace = Some(Default::default());
         let options = StackOptions { hint_policy: policy.parse().unwrap(), ..StackOptions::default() };
         let mut quic = QuicFlows::new(&world, &options, Duration::ZERO, None);

@@ -6,6 +6,7 @@ use std::io::{self, BufWriter, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use flowstart_core::sources::Finding;
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::variable::Owner;
 use flowstart_sim::observe::trace::{Entry, Event, HostPacket, Observer, Trace};
@@ -259,6 +260,10 @@ impl Observer for Exporter {
         if let Some(log) = &mut self.log {
             kept(&mut self.failed, Format::Qlog, log.write_event(entry));
         }
+    }
+
+    fn on_sources(&mut self, flow: u32, sources: &[Finding]) {
+        self.log.iter_mut().for_each(|log| log.take_sources(flow, sources));
     }
 
     fn on_packet(&mut self, packet: &HostPacket, ranges: &[(u64, u64)]) {

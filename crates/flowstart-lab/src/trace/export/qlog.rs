@@ -12,7 +12,7 @@
 //! | `quic:recovery_metrics_updated` | the window, the bytes in flight, the RTT or the pacing rate changed: what changed |
 //! | `quic:congestion_state_updated` | startup, recovery and congestion avoidance begin; `trigger`: why startup ended |
 //! | `quic:timer_updated` | a retransmission or probe timer fired |
-//! | `flowstart:launch` | startup launched: `cwnd_bytes`; `pacing_rate_bps` if it sets one; `sources` with name, value, age and verdict, as far as they are known before the run |
+//! | `flowstart:launch` | startup launched: `cwnd_bytes`; `pacing_rate_bps` if it sets one; `sources` with name, value, age and verdict |
 //! | `flowstart:hint_received` | a real client's hint: `hinted` and `used`, in bit/s, absent if unreadable and not used |
 //! | `flowstart:hint_capped` | the client's hint was out of bounds: `hinted` and `used`, in bit/s |
 //! | `flowstart:variable_updated` | if requested, an inner variable changed: `algorithm` (`startup` or `avoidance`), `variable`, `value`, and `unit` (`bytes`, `Mbit/s`, `ms` or empty) |
@@ -49,7 +49,6 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{lower_headers, title};
-use crate::run::knowledge::at_launch;
 use crate::study::plan::{Cell, Plan};
 use crate::trace::traced::TracedRun;
 
@@ -86,8 +85,8 @@ struct Flow {
     /// Congestion state.
     state: Option<&'static str>,
     metrics: RecoveryMetricsUpdated,
-    /// Where its knowledge of the path comes from.
-    sources: Arc<[Finding]>,
+    /// What sources have stated of its path.
+    sources: Vec<Finding>,
     group: Option<String>,
 }
 
@@ -97,6 +96,7 @@ impl TracedRun {
         let mut log = Log::new(out, plan, cell, self.finished.start)?;
         log.follow(&self.finished.flows);
         let Some(trace) = &self.finished.world.network.trace else { return Ok(()) };
+        trace.sources.iter().for_each(|(flow, sources)| log.take_sources(*flow, sources));
         let mut packets = trace.packets.iter().peekable();
         for (index, entry) in trace.entries.iter().enumerate() {
             while let Some(packet) = packets.next_if(|packet| packet.entries_before <= index) {
@@ -113,7 +113,6 @@ pub(super) struct Log<W> {
     pub(super) out: W,
     start: Timestamp,
     profile: Arc<Profile>,
-    sources: Arc<[Finding]>,
     /// The measured flows, numbered in order from the first on.
     first: u32,
     flows: Vec<Flow>,
@@ -145,8 +144,7 @@ impl<W: Write> Log<W> {
             },
         };
         write_record(&mut out, &header)?;
-        let sources = at_launch(plan, cell, start).into();
-        Ok(Self { out, start, profile, sources, first: u32::MAX, flows: Vec::new() })
+        Ok(Self { out, start, profile, first: u32::MAX, flows: Vec::new() })
     }
 
     /// Sets the measured flows, numbered in order.
@@ -158,7 +156,7 @@ impl<W: Write> Log<W> {
             numbers: BTreeMap::new(),
             state: None,
             metrics: RecoveryMetricsUpdated::default(),
-            sources: self.sources.clone(),
+            sources: Vec::new(),
             group: several.then(|| format!("flow-{place}")),
         };
         self.first = flows.first().copied().unwrap_or(u32::MAX);
@@ -168,6 +166,13 @@ impl<W: Write> Log<W> {
     /// Milliseconds from the start of the transfer, as exact as the format can be.
     fn millis(&self, time: Timestamp) -> f64 {
         (time.as_nanos() as i64 - self.start.as_nanos() as i64) as f64 / 1e6
+    }
+
+    /// What sources have stated to a flow that is about to launch, if it is a measured one.
+    pub(super) fn take_sources(&mut self, flow: u32, sources: &[Finding]) {
+        if let Some(flow) = self.flows.get_mut(flow.wrapping_sub(self.first) as usize) {
+            flow.sources = sources.to_vec();
+        }
     }
 
     /// An event, if it is a measured flow's.
@@ -381,7 +386,7 @@ impl Flow {
         let events = decision_events(decision, &self.sources, &mut self.state, collapse);
         if matches!(decision, Decision::Launched { .. }) {
             // Later ones, on another path or after idle time, start from what the connection itself knows.
-            self.sources = Arc::default();
+            self.sources.clear();
         }
         events.into_iter().try_for_each(|(name, data)| self.write(time, Extended { name, data }, out))
     }

@@ -76,6 +76,11 @@ fn tshark_reads_every_field_of_quick_starts_options() {
         // 10 Mbit/s are requested as 10.24; 90 % of 10 are 9, which the code rounds down to 5.12.
         assert_eq!(record.requested_rate, Some(Rate::from_bits_per_sec(10_240_000)), "{transport}");
         assert_eq!(record.approved_rate, Some(Rate::from_bits_per_sec(5_120_000)), "{transport}");
+        let mut qlog = Vec::new();
+        traced.write_qlog(&plan, &cell, &mut qlog).unwrap();
+        let qlog = String::from_utf8(qlog).unwrap();
+        let launch = qlog.lines().find(|line| line.contains("flowstart:launch")).unwrap();
+        assert!(launch.contains(r#"{"name":"quick-start","verdict":"used","value":5120000"#), "{transport}: {launch}");
         let file = file_of("handshake", &plan, &cell, &traced);
         assert_well_formed(&file, "");
         // Function, rate and TTL as they leave the sender and as they arrive, the three routers between.

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use flowstart_core::sources::Finding;
 use flowstart_core::time::Timestamp;
 
 use super::{Marks, Resolution, Series, Watched};
@@ -13,6 +14,8 @@ use crate::trace::explain::Explanation;
 pub struct Seen {
     /// The causes of each measured flow's delay; empty without an account.
     pub explanations: Vec<Option<Explanation>>,
+    /// What sources had stated to each measured flow at its launch; empty without an account.
+    pub sources: Vec<Vec<Finding>>,
     /// Time series.
     pub series: Option<SeenSeries>,
     /// One-way delays, in milliseconds, of media packets that were sent while the newcomers were active.
@@ -118,6 +121,7 @@ impl Kept {
         let kept = self.0.entry((cell, rep)).or_default();
         if !seen.explanations.is_empty() {
             kept.explanations = seen.explanations;
+            kept.sources = seen.sources;
         }
         kept.series = seen.series.or(kept.series.take());
         kept.media_delays = seen.media_delays.or(kept.media_delays.take());

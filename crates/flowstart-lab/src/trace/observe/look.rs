@@ -87,6 +87,7 @@ pub fn seen(plan: &Plan, cell: &Cell, finished: &Finished, outcomes: &[FlowOutco
     let explained = outcomes.iter().zip(&observed.splits);
     Seen {
         explanations: explained.map(|(outcome, split)| explanation(plan, cell, outcome, split.as_ref()?)).collect(),
+        sources: observed.sources,
         series: observed.series.map(|series| SeenSeries {
             series,
             start: finished.start,

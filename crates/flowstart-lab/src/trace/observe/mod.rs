@@ -11,6 +11,7 @@
 //! | observations that an experiment keeps | `kept.rs` |
 //! | runs that are watched | [`repetition`], [`again`] |
 
+use flowstart_core::sources::Finding;
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_sim::observe::trace::{Entry, Observer};
 
@@ -62,6 +63,8 @@ pub struct Watcher {
     /// Whether all accounts need the events of other flows before the bottleneck.
     tell_all: bool,
     series: Option<Box<Series>>,
+    /// What sources had stated to each measured flow at its launch, beside the causes.
+    sources: Vec<Vec<Finding>>,
 }
 
 /// The results of watching a run.
@@ -71,6 +74,8 @@ pub struct Observed {
     pub splits: Vec<Option<Split>>,
     /// Time series.
     pub series: Option<Box<Series>>,
+    /// What sources had stated to each measured flow at its launch.
+    pub sources: Vec<Vec<Finding>>,
 }
 
 impl Watcher {
@@ -84,6 +89,7 @@ impl Watcher {
             first: u32::MAX,
             tell_all,
             series: watched.series.map(|resolution| Box::new(Series::new(resolution, start))),
+            sources: Vec::new(),
         }
     }
 
@@ -100,7 +106,7 @@ impl Watcher {
     /// The run has ended.
     pub fn finish(self) -> Observed {
         let splits = self.accounts.into_iter().map(Account::finish).collect();
-        Observed { splits, series: self.series }
+        Observed { splits, series: self.series, sources: self.sources }
     }
 }
 
@@ -115,9 +121,16 @@ impl Observer for Watcher {
                 account
             };
             self.accounts = measured.iter().map(followed).collect();
+            self.sources = vec![Vec::new(); measured.len()];
         }
         if let Some(series) = &mut self.series {
             series.follow(*first, measured.len());
+        }
+    }
+
+    fn on_sources(&mut self, flow: u32, sources: &[Finding]) {
+        if let Some(kept) = self.sources.get_mut(flow.wrapping_sub(self.first) as usize) {
+            *kept = sources.to_vec();
         }
     }
 

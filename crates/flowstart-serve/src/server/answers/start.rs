@@ -8,6 +8,7 @@ use flowstart_core::sources::{Known, Statement, Verdict};
 use flowstart_core::time::Duration;
 use flowstart_core::units::Bytes;
 use flowstart_quic::hint::BandwidthHint;
+use flowstart_quic::hint::policy::{self, Reason};
 use http::Request;
 use noq::PathId;
 
@@ -62,10 +63,10 @@ impl Client {
             return self.flow.hear(|all| all.state(source, stated, None, None, why));
         }
         let claim = BandwidthHint { rate, technology: AccessTechnology::Unknown, age: Duration::ZERO };
-        let (verdict, used) = self.server.hints.admit(self.address, &claim, &self.evidence, &mut word.grant);
+        let verdict = self.server.hints.admit(self.address, &claim, &self.evidence, &mut word.grant);
         drop(word);
         verdict.cap.into_iter().for_each(|cap| self.flow.cap_launch(cap));
-        let believed = used.map(|used| Statement::Train(used.bandwidth));
+        let believed = verdict.rate.map(Statement::Train);
         let reason = if believed == Some(stated) { String::new() } else { verdict.reason.to_string() };
         self.flow.hear(|all| all.state(source, stated, None, believed, &reason));
     }
@@ -84,9 +85,7 @@ impl Client {
         if self.is_validated || self.is_complete() {
             return self.judge_unproven();
         }
-        let stated = Statement::Hint(hint.hint());
-        let why = "it came before the client had proved its address";
-        self.flow.hear(|all| all.state(sources::name::HINT, stated, Some(hint.age), None, why));
+        self.flow.hear_hint(sources::name::HINT, &hint, &policy::Verdict::refused(Reason::NotProven));
     }
 
     /// The address is proven, and so is the hint that came with the first message.
@@ -105,7 +104,7 @@ impl Client {
         }
         let mut nothing = None;
         let held = if self.is_useless(Known::Hint).is_some() { &mut nothing } else { &mut word.grant };
-        let (verdict, _) = self.server.hints.admit(self.address, hint, &self.evidence, held);
+        let verdict = self.server.hints.admit(self.address, hint, &self.evidence, held);
         drop(word);
         self.server.metrics.hints.get_or_create(&Hinted { verdict: verdict.reason.to_string() }).inc();
         self.flow.hear_hint(source, hint, &verdict);

@@ -52,11 +52,7 @@ fn lack(config: &Config, known: Known, unusable: Option<&str>) -> Option<Lack> {
         Known::Interface => match &config.interface {
             None => Some(Lack::NoSource),
             Some(InterfaceChoice::Route) => unless(is_link_known(config), Lack::NoInterface),
-            Some(InterfaceChoice::Name(name)) => {
-                // What is wrong with the name is an error of its own.
-                let told = !matches!(config.interfaces.speed(name), Ok(None)) || config.interfaces.may_come_up(name);
-                unless(told, Lack::Interface(name.clone()))
-            }
+            Some(InterfaceChoice::Name(name)) => unless(is_link_known(config), Lack::Interface(name.clone())),
         },
         Known::Requested => unless(config.deadline.is_some(), Lack::NoSource),
         // The server's own connections.
@@ -82,13 +78,24 @@ fn lack_of_hints(config: &Config, unusable: Option<&str>) -> Option<Lack> {
             return Some(Lack::NoHistory);
         }
     }
-    (policy.needs_link() && !is_link_known(config)).then_some(Lack::NoLink)
+    let nobody_tells = match &config.interface {
+        Some(InterfaceChoice::Name(name)) => Lack::Interface(name.clone()),
+        _ => Lack::NoLink,
+    };
+    (policy.needs_link() && !is_link_known(config)).then_some(nobody_tells)
 }
 
-/// Whether the speed of an interface towards a client may be known. Clients of a loopback address are on this host,
-/// which no interface leads to.
+/// Whether the speed of the interface that is named, or of one towards a client, may be known. Clients of a loopback
+/// address are on this host, which no interface leads to.
 fn is_link_known(config: &Config) -> bool {
-    !config.listen.ip().to_canonical().is_loopback() && config.interfaces.may_know_any_speed()
+    let interfaces = &config.interfaces;
+    match &config.interface {
+        // What is wrong with the name is an error of its own.
+        Some(InterfaceChoice::Name(name)) => {
+            !matches!(interfaces.speed(name), Ok(None)) || interfaces.may_come_up(name)
+        }
+        _ => !config.listen.ip().to_canonical().is_loopback() && interfaces.may_know_any_speed(),
+    }
 }
 
 #[cfg(test)]
@@ -98,6 +105,7 @@ mod tests {
     use flowstart_core::avoidance::{AvoidanceConfig, cubic};
     use flowstart_core::startup::more_start::{self, RateSource};
     use flowstart_core::startup::{StartupConfig, blitzstart, careful_resume};
+    use flowstart_core::units::Rate;
 
     use super::*;
     use crate::server::Schemes;
@@ -136,6 +144,11 @@ mod tests {
         }
         // It listens on the loopback, which has no speed.
         assert_eq!(lacking(&hints("cap:link=0.5", Some("x")), None), [Lack::NoLink]);
+        let mut named = hints("cap:link=0.5", Some("x"));
+        named.interface = Some(InterfaceChoice::Name("lo".into()));
+        assert_eq!(lacking(&named, None), [Lack::Interface("lo".into())]);
+        named.interfaces.speeds.insert("lo".into(), Rate::from_mbit(5));
+        assert_eq!(lacking(&named, None), [], "the operator tells it");
         for policy in ["accept", "cap:rate=10mbit,prefix=20mbit,age=60s"] {
             assert_eq!(lacking(&hints(policy, None), Some("x: broken")), [], "{policy}");
         }
@@ -166,7 +179,7 @@ mod tests {
         }
         // What the operator says of it counts.
         let mut told = Config { interface: Some(InterfaceChoice::Name("lo".into())), ..from(RateSource::Interface) };
-        told.interfaces.speeds.insert("lo".into(), flowstart_core::units::Rate::from_mbit(100));
+        told.interfaces.speeds.insert("lo".into(), Rate::from_mbit(100));
         assert_eq!(lacking(&told, None), []);
     }
 

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use flowstart_core::controller::Controller;
-use flowstart_core::path::PathKnowledge;
 use flowstart_core::quick_start::host::Known;
 use flowstart_core::quick_start::wire::LENGTH;
 use flowstart_core::rng::Substream;
+use flowstart_core::sources::{Sources, Statement, Verdict, name};
 use flowstart_core::startup::quick_start::OptionRoom;
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::Bytes;
@@ -46,7 +46,8 @@ pub(crate) struct ModelEnds {
     sender: SenderState,
     receiver: Receiver,
     source: Source,
-    knowledge: PathKnowledge,
+    /// What is known of its path, and by whom.
+    sources: Sources,
     /// What its client reports of the handshake's train.
     train: TrainReport,
     start: Timestamp,
@@ -85,7 +86,7 @@ impl ModelEnds {
         controller: Controller,
         seed: u64,
     ) -> Self {
-        let FlowConfig { mut profile, startup, pattern, knowledge, train, start, think_time, ensemble, .. } = config;
+        let FlowConfig { mut profile, startup, pattern, sources, train, start, think_time, ensemble, .. } = config;
         let stream = id.number();
         let viewer = Viewer::of(&pattern);
         let mut source = Source::new(pattern, seed, stream);
@@ -101,7 +102,7 @@ impl ModelEnds {
         }
         let mut handshake = Handshake::new(id, profile.clone());
         if let Some(config) = request {
-            let known = Known { rtt: knowledge.min_rtt(), object: source.first_object(), ..Known::default() };
+            let known = Known { rtt: sources.knowledge().min_rtt(), object: source.first_object(), ..Known::default() };
             let segment = Bytes::new(u64::from(profile.segment));
             let initial_window = segment * config.iw.map_or(profile.initial_window, u64::from);
             let rng = Substream::new(seed, "quick-start", stream);
@@ -117,7 +118,7 @@ impl ModelEnds {
             receiver: Receiver::new(id, profile.clone()),
             profile,
             source,
-            knowledge,
+            sources,
             train,
             start,
             started: false,
@@ -155,7 +156,10 @@ impl ModelEnds {
             }
             PathSignal::Xcp(header) => base.on_feedback(network, header.reverse_feedback),
             PathSignal::SconeReport(signal) if launched => base.on_late_report(network, signal),
-            PathSignal::SconeReport(signal) => self.knowledge.advised_rate = base.on_report(network, signal),
+            PathSignal::SconeReport(signal) => match base.on_report(network, signal) {
+                Some(rate) => self.sources.believe(name::SCONE, Statement::Advised(rate)),
+                None => self.sources.knowledge_mut().advised_rate = None,
+            },
         }
     }
 
@@ -210,16 +214,19 @@ impl ModelEnds {
     }
 
     fn launch(&mut self, network: &mut Network, rtt: Option<Duration>, unvalidated: Option<u64>) {
-        self.knowledge.handshake_rtt = rtt;
-        self.knowledge.train_rate = self.handshake.train_rate(self.train);
+        if let Some(rate) = self.handshake.train_rate(self.train) {
+            self.sources.believe(name::HANDSHAKE_TRAIN, Statement::Train(rate));
+        }
         if let Some(quick_start) = &mut self.handshake.quick_start {
-            self.knowledge.approved_rate = quick_start.approved();
+            match quick_start.approved() {
+                Some(rate) => self.sources.believe(name::QUICK_START, Statement::Approved(rate)),
+                None => self.sources.lack(name::QUICK_START, Verdict::Missing, ""),
+            }
             let record = network.record(self.id.index);
             (record.requested_rate, record.approved_rate) = (quick_start.requested(), quick_start.approved());
             self.handshake.send_report(network);
             self.keep_quick_start();
         }
-        self.knowledge.receive_window = self.profile.announced_receive_window();
         let now = network.now();
         self.source.start(now);
         self.source.write(now);
@@ -227,8 +234,11 @@ impl ModelEnds {
         // The next data of an endless application is unknown.
         let written = self.source.written();
         let is_known = self.source.knows_size() && self.source.relayed().is_none();
-        self.knowledge.bytes_waiting = is_known.then(|| self.profile.bytes_in_flight(written));
-        self.sender.as_dyn().launch(network, &self.knowledge, unvalidated);
+        let path = self.sources.knowledge_mut();
+        path.handshake_rtt = rtt;
+        path.receive_window = self.profile.announced_receive_window();
+        path.bytes_waiting = is_known.then(|| self.profile.bytes_in_flight(written));
+        self.sender.as_dyn().launch(network, &mut self.sources, unvalidated);
         self.pump(network);
     }
 
@@ -356,7 +366,7 @@ impl Ends for ModelEnds {
         let left = Bytes::new(self.source.written().saturating_sub(sent));
         let waiting = self.source.knows_size().then_some(left);
         if let Some(base) = sender.base_mut() {
-            base.change_path(network, &self.knowledge, waiting);
+            base.change_path(network, self.sources.knowledge(), waiting);
         }
         self.pump(network);
     }

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 
 use flowstart_core::controller::AckFrame;
 use flowstart_core::event::{Ack, Ecn, Loss, Timeout};
-use flowstart_core::path::PathKnowledge;
+use flowstart_core::sources::Sources;
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::Bytes;
 
@@ -362,9 +362,9 @@ impl Sender for QuicSender {
         Some(&mut self.base)
     }
 
-    fn launch(&mut self, network: &mut Network, knowledge: &PathKnowledge, unvalidated: Option<u64>) {
+    fn launch(&mut self, network: &mut Network, sources: &mut Sources, unvalidated: Option<u64>) {
         self.base.unvalidated = unvalidated;
-        self.base.launch(network, knowledge);
+        self.base.launch(network, sources);
     }
 
     fn on_acknowledgement(&mut self, network: &mut Network, ack: &Acknowledgement) {

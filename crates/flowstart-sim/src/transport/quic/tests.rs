@@ -23,7 +23,7 @@ fn window_after(ce_count: u32) -> u64 {
     let base = SenderBase::new(FlowId { index: 0, generation: 0 }, Arc::new(profile), controller);
     let mut sender = QuicSender::new(base);
     sender.base.limit = u64::MAX;
-    sender.base.launch(&mut network, &PathKnowledge::default());
+    sender.base.launch(&mut network, &mut Sources::default());
     while sender.next_number < 10 {
         let next = sender.next(&source).unwrap();
         sender.send(&mut network, next);

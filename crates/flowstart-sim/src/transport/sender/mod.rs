@@ -11,6 +11,7 @@ use flowstart_core::path::PathKnowledge;
 use flowstart_core::quick_start::wire::LENGTH;
 use flowstart_core::rtt::RttEstimator;
 use flowstart_core::scone::wire::RateSignal;
+use flowstart_core::sources::{Sources, Statement, Verdict, name};
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::{Bytes, Rate};
 use flowstart_core::xcp::host::request;
@@ -73,7 +74,7 @@ pub trait Sender {
 
     /// The handshake is over: data may leave. `unvalidated` limits the bytes before the client's address is validated;
     /// `None` if it is validated.
-    fn launch(&mut self, network: &mut Network, knowledge: &PathKnowledge, unvalidated: Option<u64>);
+    fn launch(&mut self, network: &mut Network, sources: &mut Sources, unvalidated: Option<u64>);
 
     /// An acknowledgement arrived.
     fn on_acknowledgement(&mut self, network: &mut Network, ack: &Acknowledgement);
@@ -170,18 +171,27 @@ impl SenderBase {
     }
 
     /// The handshake is over: launches.
-    pub fn launch(&mut self, network: &mut Network, knowledge: &PathKnowledge) {
+    pub fn launch(&mut self, network: &mut Network, sources: &mut Sources) {
         let now = network.now();
-        if let Some(sample) = knowledge.handshake_rtt {
+        let handshake_rtt = sources.knowledge().handshake_rtt;
+        if let Some(sample) = handshake_rtt {
             self.rtt.update(now, sample, Duration::ZERO);
         }
-        network.record(self.flow.index).handshake_rtt = knowledge.handshake_rtt;
+        network.record(self.flow.index).handshake_rtt = handshake_rtt;
         // An approval is good for one launch.
-        self.resumption.knowledge = PathKnowledge { approved_rate: None, ..knowledge.clone() };
-        match self.enter_ensemble(network) {
-            None => self.controller.launch(now, knowledge, &self.rtt),
-            concurrent => self.controller.launch(now, &PathKnowledge { concurrent, ..knowledge.clone() }, &self.rtt),
+        self.resumption.knowledge = PathKnowledge { approved_rate: None, ..sources.knowledge().clone() };
+        if self.sharing.is_some() {
+            match self.enter_ensemble(network).map(Statement::Concurrent) {
+                Some(share) => sources.believe(name::CONCURRENT, share),
+                None => sources.lack(name::CONCURRENT, Verdict::Missing, ""),
+            }
         }
+        if network.is_traced() {
+            let used = self.controller.depends_on(now, sources.knowledge());
+            sources.launched(&used);
+            network.note_sources(self.flow.index, sources.findings());
+        }
+        self.controller.launch(now, sources.knowledge(), &self.rtt);
         self.ignore_limit(0);
         self.pacer.allow_burst(self.controller.output().burst);
         self.after_event(network);

@@ -7,7 +7,7 @@
 
 use flowstart_core::controller::AckFrame;
 use flowstart_core::event::{Ack, Ecn, Loss, Timeout};
-use flowstart_core::path::PathKnowledge;
+use flowstart_core::sources::Sources;
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::Bytes;
 
@@ -347,8 +347,8 @@ impl Sender for TcpSender {
         Some(&mut self.base)
     }
 
-    fn launch(&mut self, network: &mut Network, knowledge: &PathKnowledge, _: Option<u64>) {
-        self.base.launch(network, knowledge);
+    fn launch(&mut self, network: &mut Network, sources: &mut Sources, _: Option<u64>) {
+        self.base.launch(network, sources);
     }
 
     fn on_acknowledgement(&mut self, network: &mut Network, ack: &Acknowledgement) {

@@ -39,7 +39,7 @@ impl Bench {
             Controller::new(profile.controller(profile.startup.clone(), profile.avoidance.clone())).unwrap();
         let base = SenderBase::new(FlowId { index: 0, generation: 0 }, Arc::new(profile), controller);
         let mut sender = TcpSender::new(base);
-        sender.base.launch(&mut network, &PathKnowledge::default());
+        sender.base.launch(&mut network, &mut Sources::default());
         sender.pump(&mut network, &source);
         Self { network, sender, source, segment, ce_count: 0 }
     }

@@ -178,6 +178,7 @@ fn say_moments(moments: &Receiver<Moment>, json: bool) -> Result<(), Failure> {
                     "seconds": seconds(at.since(Timestamp::ZERO)),
                     "down": lately_as_json(&told.down, &before.down, passed),
                     "up": lately_as_json(&told.up, &before.up, passed),
+                    "approved": told.quick_start.approved() - before.quick_start.approved(),
                 })
                 .to_string()
             } else {

@@ -47,6 +47,9 @@ fn text(told: &Told) -> String {
             metric(&mut text, name, kind, help, &[of("down", &told.down), of("up", &told.up)]);
         }
     }
+    let sojourn = [("down", &told.down), ("up", &told.up)]
+        .map(|(name, direction)| (format!("direction=\"{name}\""), seconds(direction.sojourn)));
+    metric(&mut text, "sojourn_seconds", "gauge", "How long the packet that left last was here", &sojourn);
     let mut counter = |name, help, label: &str, values: &[(&str, u64)]| {
         let values: Vec<_> = values.iter().map(|(value, count)| (format!("{label}=\"{value}\""), *count)).collect();
         metric(&mut text, name, "counter", help, &values);
@@ -54,6 +57,7 @@ fn text(told: &Told) -> String {
     let kinds = [("request", options.requests), ("report", options.reports), ("malformed", options.malformed)];
     counter("quick_start_options", "Options of Quick-Start", "kind", &kinds);
     let actions = [
+        ("approved", options.approved()),
         ("reduced", options.reduced),
         ("denied", options.denied),
         ("removed", options.removed),

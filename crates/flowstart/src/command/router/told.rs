@@ -21,7 +21,9 @@ pub(super) fn lately_in_words(now: &Direction, before: &Direction, passed: Durat
     let (packets, bytes) = now.waiting;
     let (dropped, marked) = (now.link.dropped - before.link.dropped, now.marked - before.marked);
     let rate = mbit_per_second(now, before, passed);
-    format!("{rate:.2} Mbit/s, {packets} wait ({} bytes), {dropped} dropped, {marked} marked", bytes.get())
+    let sojourn = now.sojourn.as_millis_f64();
+    format!("{rate:.2} Mbit/s, {packets} wait ({} bytes, sojourn {sojourn:.1} ms), {dropped} dropped", bytes.get())
+        + &format!(", {marked} marked")
 }
 
 pub(super) fn lately_as_json(now: &Direction, before: &Direction, passed: Duration) -> Value {
@@ -30,6 +32,7 @@ pub(super) fn lately_as_json(now: &Direction, before: &Direction, passed: Durati
         "mbit_per_s": mbit_per_second(now, before, passed),
         "waiting": packets,
         "waiting_bytes": bytes.get(),
+        "sojourn_ms": now.sojourn.as_millis_f64(),
         "dropped": now.link.dropped - before.link.dropped,
         "marked": now.marked - before.marked,
     })

@@ -53,7 +53,7 @@ fn table(now: &Told, before: &Told, at: Timestamp, passed: Duration) -> String {
     }
     let options = &now.quick_start;
     if options.requests > 0 {
-        let approved = options.requests - options.denied;
+        let approved = options.approved();
         let _ = writeln!(
             text,
             "Quick-Start: {approved} of {} requests approved, {} reduced",

@@ -98,15 +98,7 @@ impl Transfer {
                 self.flow.advise(Some(rate));
             }
             if let Some(rate) = train::read(u32::from_be_bytes([i, j, k, l])) {
-                self.flow.hear(|sources| {
-                    sources.state(
-                        name::HANDSHAKE_TRAIN,
-                        Statement::Train(rate),
-                        None,
-                        Some(Statement::Train(rate)),
-                        "",
-                    );
-                });
+                self.flow.hear(|sources| sources.believe(name::HANDSHAKE_TRAIN, Statement::Train(rate)));
             }
             self.flow.expect(Bytes::new(self.unwritten), Bytes::new(self.packet()));
             self.write_response();

@@ -8,7 +8,9 @@ use std::sync::Arc;
 
 use bytes::Buf;
 use flowstart_core::aqm::EcnCodepoint;
+use flowstart_core::path::PathKnowledge;
 use flowstart_core::scone::wire::{RateSignal, lower};
+use flowstart_core::sources::{Verdict, name};
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::Bytes;
 use flowstart_quic::{ControllerFactory, Flow};
@@ -69,6 +71,8 @@ pub(super) struct Transfer {
     /// The client's initial configuration, until it begins.
     client_config: Option<ClientConfig>,
     pub(super) flow: Arc<Flow>,
+    /// The scheme has launched, on this path or another.
+    has_launched: bool,
     /// The connection was lost.
     pub(super) failed: bool,
     /// The stream of the request and the response, at each end.
@@ -165,11 +169,15 @@ impl Transfer {
         setup: &Setup<'_>,
         under_way: UnderWay,
     ) -> Result<Self, SetupError> {
-        let FlowConfig { profile, startup, avoidance, mut knowledge, train, start, .. } = config;
-        knowledge.receive_window = profile.announced_receive_window();
-        let quick_start = quick_start::both_ends(&profile, &startup, &knowledge, size, setup.seed);
+        let FlowConfig { profile, startup, avoidance, mut sources, train, start, .. } = config;
+        sources.knowledge_mut().receive_window = profile.announced_receive_window();
+        let quick_start = quick_start::both_ends(&profile, &startup, sources.knowledge(), size, setup.seed);
+        if quick_start.is_some() {
+            sources.lack(name::QUICK_START, Verdict::Missing, "");
+        }
         let factory = ControllerFactory::with_config(profile.controller(startup, avoidance))?;
-        let flow = Flow::waiting(knowledge);
+        let flow = Flow::waiting(PathKnowledge::default());
+        flow.hear(|all| *all = sources);
         if let Some(window) = &setup.shared {
             flow.share(Arc::clone(window));
         }
@@ -184,6 +192,7 @@ impl Transfer {
             ends: [client, server],
             client_config: Some(client_config),
             flow,
+            has_launched: false,
             failed: false,
             streams: [None; 2],
             request: Vec::new(),

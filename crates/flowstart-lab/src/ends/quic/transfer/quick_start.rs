@@ -13,6 +13,7 @@ use bytes::Bytes as Buffer;
 use flowstart_core::path::PathKnowledge;
 use flowstart_core::quick_start::host::Known;
 use flowstart_core::rng::Substream;
+use flowstart_core::sources::{Statement, name};
 use flowstart_core::startup::StartupConfig;
 use flowstart_core::units::Bytes;
 use flowstart_sim::network::Network;
@@ -87,8 +88,9 @@ impl Transfer {
         while let Some(datagram) = connection.datagrams().recv() {
             let Some(answer) = datagram.first_chunk().filter(|_| self.request.is_empty()) else { continue };
             quick_start.on_option(Direction::Return, answer, 0);
-            let approved = quick_start.approved();
-            self.flow.learn(|path| path.approved_rate = approved);
+            if let Some(approved) = quick_start.approved() {
+                self.flow.hear(|sources| sources.believe(name::QUICK_START, Statement::Approved(approved)));
+            }
         }
     }
 

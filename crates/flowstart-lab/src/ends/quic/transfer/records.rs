@@ -119,6 +119,9 @@ impl Transfer {
         }
         let status = self.flow.status();
         while let Some((time, decision)) = self.flow.take_decision() {
+            if matches!(decision, Decision::Launched { .. }) && !std::mem::replace(&mut self.has_launched, true) {
+                network.note_sources(self.number, &self.flow.findings());
+            }
             let record = network.record(self.number);
             match decision {
                 Decision::Launched { .. } => record.handshake_rtt = record.handshake_rtt.or(status.min_rtt),
