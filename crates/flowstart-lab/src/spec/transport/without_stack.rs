@@ -2,10 +2,8 @@
 //! nobody can choose the stack.
 
 use flowstart_core::avoidance::AvoidanceConfig;
-use flowstart_core::path::PathKnowledge;
 use flowstart_core::startup::StartupConfig;
-use flowstart_quic::hint::policy::Verdict;
-use flowstart_quic::hint::{BandwidthHint, HintPolicy};
+use flowstart_quic::hint::HintPolicy;
 use flowstart_sim::transport::profile::Profile;
 use serde_json::Value;
 
@@ -32,10 +30,6 @@ impl StackOptions {
     }
 
     pub(crate) fn is_of_sockets(&self) -> bool {
-        match *self {}
-    }
-
-    pub(crate) fn judge(&self, _: &BandwidthHint, _: &PathKnowledge) -> Verdict {
         match *self {}
     }
 
