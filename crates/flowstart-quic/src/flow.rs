@@ -149,7 +149,7 @@ impl Flow {
         // Verdicts are about the launch.
         if shared.status.launch.is_none() {
             match rate.map(Statement::Advised) {
-                Some(advice) => shared.sources.state(SCONE, advice, None, Some(advice), ""),
+                Some(advice) => shared.sources.believe(SCONE, advice),
                 None => shared.sources.lack(SCONE, Verdict::Missing, ""),
             }
         }

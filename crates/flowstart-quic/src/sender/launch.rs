@@ -30,7 +30,7 @@ impl Sender {
         if let Some(membership) = &mut self.membership {
             path.concurrent = membership.enter(self.now);
             self.flow.hear(|sources| match path.concurrent.map(Statement::Concurrent) {
-                Some(share) => sources.state(CONCURRENT, share, None, Some(share), ""),
+                Some(share) => sources.believe(CONCURRENT, share),
                 None => sources.lack(CONCURRENT, Verdict::Missing, ""),
             });
         }

@@ -158,7 +158,10 @@ impl ModelEnds {
             PathSignal::SconeReport(signal) if launched => base.on_late_report(network, signal),
             PathSignal::SconeReport(signal) => match base.on_report(network, signal) {
                 Some(rate) => self.sources.believe(name::SCONE, Statement::Advised(rate)),
-                None => self.sources.knowledge_mut().advised_rate = None,
+                None => {
+                    self.sources.knowledge_mut().advised_rate = None;
+                    self.sources.lack(name::SCONE, Verdict::Missing, "");
+                }
             },
         }
     }
