@@ -44,6 +44,9 @@ struct connection {
 	bool paced;
 	bool began_pacing;
 	bool acknowledged;
+	/* Whether someone learned when it began, and the highest rate of delivery so far, in bytes per second. */
+	bool measures;
+	u64 rate;
 };
 
 struct {

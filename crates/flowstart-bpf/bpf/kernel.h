@@ -53,6 +53,7 @@ struct sock_common {
 	__be16 skc_dport;
 	__u16 skc_num;
 	unsigned short skc_family;
+	unsigned char skc_state;
 	struct in6_addr skc_v6_daddr;
 	struct in6_addr skc_v6_rcv_saddr;
 	struct sock *skc_listener;
@@ -104,6 +105,9 @@ struct tcp_sock {
 	__u32 lost_out;
 	__u32 sacked_out;
 	__u32 data_segs_out;
+	__u32 rate_delivered;
+	__u32 rate_interval_us;
+	__u64 bytes_acked;
 	__u64 bytes_retrans;
 	__u64 tcp_wstamp_ns;
 	__u8 ecn_flags;
@@ -149,6 +153,9 @@ struct tcp_congestion_ops {
 };
 
 #pragma clang attribute pop
+
+/* skc_state */
+#define TCP_CLOSE 7
 
 #define AF_INET 2
 #define AF_INET6 10

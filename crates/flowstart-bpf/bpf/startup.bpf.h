@@ -13,6 +13,7 @@
  */
 #include "connection.bpf.h"
 #include "kernel.h"
+#include "measure.bpf.h"
 #include "startup.h"
 #include "tell.bpf.h"
 
@@ -191,6 +192,7 @@ void BPF_PROG(startup_init, struct sock *sk)
 		return;
 	__builtin_memset(it, 0, sizeof(*it));
 	it->initial = tcp_sk(sk)->snd_cwnd;
+	it->measures = someone_learns();
 	/* In the middle of a connection there is nothing to start. */
 	if (tcp_sk(sk)->data_segs_out)
 		it->phase = OVER;
@@ -203,6 +205,7 @@ void BPF_PROG(startup_release, struct sock *sk)
 
 	if (counted)
 		counted->ended++;
+	measure(sk);
 }
 
 SEC("struct_ops")
@@ -372,6 +375,8 @@ void BPF_PROG(startup_pkts_acked, struct sock *sk, const struct ack_sample *samp
 	struct connection *it = connection_of(sk);
 	u32 ssthresh = tp->snd_ssthresh;
 
+	if (it && it->measures)
+		take_rate(tp, it);
 	if (it && (it->phase == STARTING || it->phase == RECOVERING)) {
 		if (sample->rtt_us > 0)
 			it->rtt = it->latest_rtt = sample->rtt_us;

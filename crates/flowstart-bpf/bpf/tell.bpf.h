@@ -76,6 +76,27 @@ struct event {
 	u32 unused;
 };
 
+/* What a connection had measured of its path when it ended. */
+struct measured {
+	/* When, on the clock of bpf_ktime_get_ns. */
+	u64 time;
+	/* Bytes per second: the highest delivery rate of which the kernel kept a sample. */
+	u64 rate;
+	/* Payload bytes that were acknowledged, and those of the window at the end, or half of it in slow start. */
+	u64 delivered;
+	u64 cwnd;
+	/* Microseconds. */
+	u64 min_rtt;
+};
+
+/* By address; the latest connections of so many addresses, if nobody takes them in time. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 4096);
+	__type(key, u8[16]);
+	__type(value, struct measured);
+} measured SEC(".maps");
+
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 1 << 18);
@@ -88,6 +109,8 @@ enum control {
 	CONTROL_LOST,
 	/* Which hints the scheme uses, a note of the loader for later calls. */
 	CONTROL_HINT_USE,
+	/* Whether someone takes what connections measure that begin now; otherwise they do not. */
+	CONTROL_LEARNING,
 	CONTROLS,
 };
 

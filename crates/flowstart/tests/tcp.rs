@@ -14,7 +14,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, Command as Program, Stdio};
+use std::process::{Child, ChildStdout, Command as Program, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -25,7 +25,7 @@ use nix::sys::socket::setsockopt;
 use predicates::prelude::*;
 use predicates::str::contains;
 use serde_json::Value;
-use transfer::{Capture, Packet, Server, get, open_receive_window, upload};
+use transfer::{Capture, Packet, Server, get, listener_at, open_receive_window, upload};
 
 /// Payload of a packet of 1500 bytes with time stamps.
 const SEGMENT: usize = 1448;
@@ -338,6 +338,122 @@ fn what_a_server_has_saved_becomes_hints() {
     assert_eq!(scheme.status()["hints"], 2);
     let flight = first_flight(&packets_of(&scheme, "fs_blitzstart"));
     assert!((180_000..=230_000).contains(&payload(&flight)), "{} bytes", payload(&flight));
+}
+
+/// Whoever learns, which is ended when it is dropped.
+struct Learner(Child);
+
+impl Learner {
+    fn program(store: &Path) -> Program {
+        let mut program = Program::new(assert_cmd::cargo::cargo_bin("flowstart"));
+        program.args(["tcp", "learn", "--json", "--path-store"]).arg(store);
+        program
+    }
+
+    /// It is there when it says so.
+    fn new(store: &Path) -> (Self, BufReader<ChildStdout>) {
+        let mut child = Self::program(store).stdout(Stdio::piped()).spawn().unwrap();
+        let mut told = BufReader::new(child.stdout.take().unwrap());
+        let mut line = String::new();
+        told.read_line(&mut line).unwrap();
+        assert!(line.contains("learning"), "{line}");
+        (Self(child), told)
+    }
+
+    fn end(&mut self) {
+        assert!(Program::new("kill").args(["-TERM", &self.0.id().to_string()]).status().unwrap().success());
+        assert!(self.0.wait().unwrap().success());
+    }
+}
+
+impl Drop for Learner {
+    fn drop(&mut self) {
+        drop(self.0.kill());
+        drop(self.0.wait());
+    }
+}
+
+/// A transfer whose client closes at once and whose server a second later.
+fn closed_late(sides: &Sides, kernel_name: &str, size: usize) {
+    let (listener, address) = listener_at(sides, "10.9.0.1:0", kernel_name);
+    let serving = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        stream.write_all(&vec![7; size]).unwrap();
+        sleep(Duration::from_secs(1));
+    });
+    sides.of_clients(move || {
+        let mut stream = std::net::TcpStream::connect(address).unwrap();
+        stream.read_exact(&mut vec![0; size]).unwrap();
+    });
+    serving.join().unwrap();
+}
+
+#[test]
+fn what_a_connection_has_measured_is_the_hint_of_the_next() {
+    let Some(_alone) = alone() else { return };
+    let scheme = Loaded::new("careful-resume", "careful-resume", &[]);
+    let folder = tempfile::TempDir::new().unwrap();
+    let store = folder.path().join("paths.redb");
+    let (mut learner, told) = Learner::new(&store);
+    let refused = Learner::program(&store).output().unwrap();
+    let why = String::from_utf8_lossy(&refused.stderr);
+    assert!(refused.status.code() == Some(2) && why.contains("another command learns"), "{why}");
+    let sides = Sides::over_ipv4(&["--link", "rate=20mbit,rtt=100ms,buffer=3bdp"]);
+    open_receive_window(&sides);
+    let learned = || {
+        scheme.wait_until_no_connection_is_open();
+        // Until it is asked what was measured.
+        sleep(Duration::from_millis(1500));
+        scheme.status()
+    };
+    let transfer = |size| get(&sides, &Server::new(&sides, "fs_careful", size)).0;
+    let first = transfer(1_500_000);
+    let status = learned();
+    assert_eq!((&status["launched"], &status["hints"]), (&0.into(), &1.into()));
+    // The latest rate of this one is that of its end, a packet in a round trip.
+    closed_late(&sides, "fs_careful", 1_500_000);
+    assert_eq!(learned()["launched"], 1);
+    let third = transfer(1_500_000);
+    assert_eq!((&learned()["launched"], &learned()["fell_back"]), (&2.into(), &1.into()));
+    assert!(third < 0.9 * first, "{third} s, {first} s without what others have measured");
+    // Too small to have seen the path.
+    transfer(50_000);
+    learned();
+    learner.end();
+    let lines: Vec<Value> = told.lines().map(|line| serde_json::from_str(&line.unwrap()).unwrap()).collect();
+    assert_eq!(lines.len(), 3, "{lines:?}");
+    for line in &lines {
+        assert_eq!((&line["scheme"], &line["prefix"]), (&"careful-resume".into(), &"10.9.0.0/24".into()));
+        let [rate, rtt] = ["rate_mbit", "min_rtt_ms"].map(|name| line[name].as_f64().unwrap());
+        // Of 1500 bytes 1448 are payload. A host that is late may let some of them come faster.
+        assert!((17.0..24.0).contains(&rate) && (100.0..130.0).contains(&rtt), "{line}");
+    }
+    // What is saved survives the scheme.
+    drop(scheme);
+    let again = Loaded::new("blitzstart", "blitzstart", &["--path-store", store.to_str().unwrap()]);
+    assert_eq!(again.status()["hints"], 1);
+    tcp(&["unload", "blitzstart"]).assert().success();
+    tcp(&["learn", "--path-store", store.to_str().unwrap()]).assert().code(2).stderr(contains("nothing is loaded"));
+}
+
+#[test]
+fn what_is_loaded_while_somebody_learns_has_the_hints() {
+    let Some(_alone) = alone() else { return };
+    let folder = tempfile::TempDir::new().unwrap();
+    let store = folder.path().join("paths.redb");
+    let mut oracle = Command::cargo_bin("flowstart").unwrap();
+    oracle.args(["oracle", "record", "--store"]).arg(&store).arg("192.0.2.7");
+    oracle.args(["--rate", "20mbit", "--rtt", "50ms", "--cwnd", "100KB"]).assert().success();
+    let first = Loaded::new("careful-resume", "careful-resume", &[]);
+    let (mut learner, _told) = Learner::new(&store);
+    assert_eq!(first.status()["hints"], 1);
+    let later = Loaded::new("blitzstart", "blitzstart", &[]);
+    sleep(Duration::from_millis(2500));
+    assert_eq!(later.status()["hints"], 1);
+    drop((first, later));
+    // It waits for others.
+    sleep(Duration::from_millis(1500));
+    learner.end();
 }
 
 #[test]
@@ -727,9 +843,21 @@ fn a_comparison_between_sockets_takes_loaded_schemes_and_says_what_they_are() {
         let folder = tempfile::TempDir::new().unwrap();
         let out = folder.path().join("results");
         let mut compare = Command::cargo_bin("flowstart").unwrap();
-        compare.args(["compare", "--world", "sockets", "--link", "rate=10mbit,rtt=40ms,buffer=1bdp", "--size", "60KB"]);
+        compare.args([
+            "compare",
+            "--world",
+            "sockets",
+            "--link",
+            "rate=10mbit,rtt=40ms,buffer=1bdp",
+            "--size",
+            "300KB",
+        ]);
         compare.args(["--scheme", "stack", "jump-start", "--transport", "model-tcp:receive_window=open"]);
-        compare.args(["--reps", "1", "--out", out.to_str().unwrap()]).assert().success();
+        compare.args(["--reps", "1", "--json", "--out", out.to_str().unwrap()]);
+        let told = compare.assert().success().get_output().stdout.clone();
+        let summary: Value = serde_json::from_slice(&told).unwrap();
+        // Six times what path and queue hold, or twice with the threshold.
+        assert_eq!(summary["cells"][1]["exit_reasons"], serde_json::json!({ "loss": 1 }));
         let manifest = std::fs::read_to_string(out.join("manifest.json")).unwrap();
         let begins = manifest.find("TCP scheme jump-start").unwrap();
         manifest[begins..].lines().next().unwrap().to_owned()
@@ -738,7 +866,7 @@ fn a_comparison_between_sockets_takes_loaded_schemes_and_says_what_they_are() {
     let first = compared();
     assert!(first.contains("programs ") && first.contains("parameters "), "{first}");
     drop(loaded);
-    let _loaded = Loaded::new("jump-start", "jump-start:threshold=20KB", &[]);
+    let _loaded = Loaded::new("jump-start", "jump-start:threshold=200KB", &[]);
     assert_ne!(compared(), first);
 }
 
@@ -1017,6 +1145,31 @@ fn an_unchanged_web_server_starts_as_its_namespace_says() {
     drop(nginx);
     scheme.wait_until_no_connection_is_open();
     sides.of_servers(move || std::fs::write(default, "reno").unwrap());
+}
+
+#[test]
+fn programs_that_choose_their_congestion_control_take_a_scheme() {
+    let Some(_alone) = alone() else { return };
+    if Program::new("iperf3").arg("--version").output().is_err() {
+        println!("skipped: iperf3 is not installed");
+        return;
+    }
+    let folder = tempfile::TempDir::new().unwrap();
+    let told = folder.path().join("told");
+    let scheme = Loaded::new("jump-start", "jump-start", &[]);
+    let open = "for one in r w; do echo 4096 4000000 4000000 > /proc/sys/net/ipv4/tcp_${one}mem; done";
+    let client = format!(
+        "{open}; iperf3 -c {{server}} -p {{port}} -R -n 300000 -C fs_jump_start -J > {}; sleep 0.3",
+        told.display()
+    );
+    let mut testbed = Command::cargo_bin("flowstart").unwrap();
+    testbed.args(["testbed", "--link", "rate=10mbit,rtt=200ms,buffer=500pkt", "--quiet", "--client", &client]);
+    testbed.args(["--server", &format!("{open}; iperf3 -s -1 -p {{port}}")]).assert().success();
+    let told: Value = serde_json::from_slice(&std::fs::read(told).unwrap()).unwrap();
+    assert_eq!(told["end"]["sender_tcp_congestion"], "fs_jump_start");
+    assert!(told["end"]["sum_received"]["bytes"].as_u64().unwrap() >= 300_000, "{}", told["end"]);
+    assert_eq!(scheme.status()["launched"], 1);
+    scheme.wait_until_no_connection_is_open();
 }
 
 #[test]

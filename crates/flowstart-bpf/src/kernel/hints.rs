@@ -128,7 +128,7 @@ fn remove_expired(map: &impl MapCore, now: u64) -> usize {
 }
 
 /// Nanoseconds of the clock that programs read.
-fn monotonic_now() -> u64 {
+pub(super) fn monotonic_now() -> u64 {
     let now = clock_gettime(ClockId::CLOCK_MONOTONIC).map(std::time::Duration::from).unwrap_or_default();
     now.as_nanos().try_into().unwrap_or(u64::MAX)
 }

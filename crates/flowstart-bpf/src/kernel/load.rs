@@ -6,7 +6,7 @@ use libbpf_rs::{MapCore, Object, ObjectBuilder, PrintLevel, set_print};
 
 use super::exchange::Asking;
 use super::pins::{self, Found};
-use super::{KernelError, available, exchange, hints, lock, permission};
+use super::{KernelError, available, exchange, hints, lock, permission, read};
 use crate::hint::Hint;
 use crate::port::{Port, Ported};
 
@@ -18,6 +18,9 @@ const SETTINGS: &str = ".rodata.settings";
 const OPERATIONS: &str = "startup";
 /// Lines of the kernel's messages that are shown.
 const SHOWN: usize = 12;
+/// The first Linux with links of `struct_ops`, which keep a congestion control without a process, and the first with
+/// those of programs at an interface (TCX).
+const OLDEST: [(u32, u32); 2] = [(6, 4), (6, 6)];
 
 /// The congestion avoidance that follows startup: the kernel's own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -102,9 +105,22 @@ pub(super) fn listening<T>(
     done.map_err(|error| {
         let said = SAID.take();
         let last = said.len().saturating_sub(SHOWN);
-        let told = [vec![format!("{error:#}")], said[last..].to_vec()].concat().join("\n  ");
-        KernelError::Refused { scheme: program, told }
+        let release = read("/proc/sys/kernel/osrelease").unwrap_or_default();
+        let told = [vec![format!("{error:#}")], said[last..].to_vec(), too_old(&release).into_iter().collect()];
+        KernelError::Refused { scheme: program, told: told.concat().join("\n  ") }
     })
+}
+
+/// A hint for whoever's kernel refuses a program and says that it is older than the programs need. Distributions bring
+/// parts of newer kernels to old ones, so the release alone refuses nothing.
+fn too_old(release: &str) -> Option<String> {
+    let mut numbers = release.trim().split(|one: char| !one.is_ascii_digit()).map(str::parse);
+    let (Some(Ok(major)), Some(Ok(minor))) = (numbers.next(), numbers.next()) else { return None };
+    let [oldest, for_routers] = OLDEST.map(|(major, minor)| format!("{major}.{minor}"));
+    let told = format!(
+        "this is Linux {major}.{minor}, and the programs are for {oldest} or later, those that ask routers for {for_routers}"
+    );
+    ((major, minor) < OLDEST[1]).then_some(told)
 }
 
 /// The program of this file.
@@ -116,9 +132,13 @@ pub(super) fn program(file: &str) -> Option<&'static [u8]> {
 fn in_kernel(port: &Port, settings: &[u8]) -> Result<Object, KernelError> {
     let refused = |told: &str| KernelError::Refused { scheme: port.scheme, told: told.to_owned() };
     let program = program(&port.scheme.replace('-', "_"));
-    let program = program.ok_or_else(|| refused("this build does not contain its program"))?;
-    listening(port.scheme, || {
-        let mut open = ObjectBuilder::default().open_memory(program)?;
+    verified(port.scheme, program.ok_or_else(|| refused("this build does not contain its program"))?, settings)
+}
+
+/// A scheme's object in the kernel.
+fn verified(scheme: &'static str, object: &[u8], settings: &[u8]) -> Result<Object, KernelError> {
+    listening(scheme, || {
+        let mut open = ObjectBuilder::default().open_memory(object)?;
         for mut map in open.maps_mut().filter(|map| map.name() == SETTINGS) {
             map.set_initial_value(settings)?;
         }
@@ -141,4 +161,51 @@ fn pin(port: &Port, object: &mut Object, made: &mut Vec<String>) -> Result<(), K
         }
         Ok(())
     })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
+mod tests {
+    use flowstart_core::startup::{StartupConfig, search};
+
+    use super::*;
+
+    #[test]
+    fn only_a_kernel_that_is_older_is_told_so() {
+        let told = "this is Linux 5.15, and the programs are for 6.4 or later, those that ask routers for 6.6";
+        assert_eq!(too_old("5.15.0-105-generic\n").as_deref(), Some(told));
+        assert!(too_old("6.5.13").is_some());
+        for other in ["6.6.0", "6.10-rc1", "10.0", "", "next"] {
+            assert_eq!(too_old(other), None, "{other}");
+        }
+    }
+
+    /// Where in a 64-bit ELF file the first section with this name lies.
+    fn section(object: &[u8], name: &[u8]) -> usize {
+        let number = |at: usize, bytes: usize| {
+            object[at..at + bytes].iter().rev().fold(0_usize, |sum, byte| sum << 8 | usize::from(*byte))
+        };
+        let (table, entry, count, names) = (number(0x28, 8), number(0x3a, 2), number(0x3c, 2), number(0x3e, 2));
+        let place = |index: usize| number(table + index * entry + 0x18, 8);
+        let begins = |index: usize| place(names) + number(table + index * entry, 4);
+        place((0..count).find(|index| object[begins(*index)..].starts_with(&[name, b"\0"].concat())).unwrap())
+    }
+
+    #[test]
+    fn what_the_verifier_rejects_is_told_with_its_words() {
+        if permission::check().is_err() {
+            println!("skipped: loading takes root and BTF");
+            return;
+        }
+        let ported = Ported::new(&StartupConfig::Search(search::Config::default())).unwrap();
+        let mut object = program("search").unwrap().to_vec();
+        let settings = settings(&ported, Continuation::Cubic);
+        assert!(verified("search", &object, &settings).is_ok());
+        // The first instruction of a program jumps to itself.
+        let begin = section(&object, b"struct_ops");
+        object[begin..begin + 8].copy_from_slice(&[0x05, 0, 0xff, 0xff, 0, 0, 0, 0]);
+        let told = verified("search", &object, &settings).unwrap_err().to_string();
+        assert!(told.starts_with("the kernel refuses search: "), "{told}");
+        assert!(told.contains("infinite loop") || told.contains("back-edge") || told.contains("unreachable"), "{told}");
+    }
 }

@@ -9,6 +9,7 @@ pub use self::events::{Event, EventKind, follow};
 pub use self::exchange::Asking;
 pub use self::hints::change_hints;
 pub use self::in_force::{InForce, in_force};
+pub use self::learn::{Learner, Measured, Taken};
 pub use self::load::{Continuation, load};
 pub use self::status::{Counts, Status, Statuses, status};
 pub use self::unload::{Unloaded, unload};
@@ -17,6 +18,7 @@ mod events;
 mod exchange;
 mod hints;
 mod in_force;
+mod learn;
 mod load;
 mod lock;
 mod permission;
@@ -110,6 +112,9 @@ pub enum KernelError {
         /// The scheme.
         scheme: &'static str,
     },
+    /// Someone learns.
+    #[error("another command learns already, and what is measured goes to one only")]
+    Learning,
     /// A hint that the scheme would never use.
     #[error("the hint {hint}: {scheme} {why}")]
     Useless {
@@ -162,6 +167,7 @@ impl KernelError {
                 | Self::IsDefault { .. }
                 | Self::NameTaken { .. }
                 | Self::Followed { .. }
+                | Self::Learning
                 | Self::Useless { .. }
                 | Self::Full { .. }
                 | Self::Interface { .. }

@@ -23,7 +23,7 @@ const MOUNTED: &str = "/sys/fs/bpf/flowstart/mounted_for_it";
 const OWN_FILES: [&str; 2] = ["maps.debug", "progs.debug"];
 
 /// The maps that have a file.
-pub(super) const MAPS: [&str; 4] = ["hints", "counts", "events", CONTROL];
+pub(super) const MAPS: [&str; 5] = ["hints", "counts", "events", "measured", CONTROL];
 /// The map of `enum control`.
 pub(super) const CONTROL: &str = "control";
 /// The file of the link, whose removal takes the scheme out of the kernel.

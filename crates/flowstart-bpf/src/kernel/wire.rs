@@ -72,6 +72,7 @@ pub(super) enum Control {
     Following = 0,
     Lost,
     HintUse,
+    Learning,
 }
 
 /// What the map of `enum control` says.

@@ -228,7 +228,8 @@ impl StoreOptions {
     }
 }
 
-fn open(file: &Path, retention: Retention) -> Result<EmbeddedStore, Failure> {
+/// The store in a file, which is made if there is none.
+pub(super) fn open(file: &Path, retention: Retention) -> Result<EmbeddedStore, Failure> {
     let (store, repaired) = EmbeddedStore::open_shared(file, retention).map_err(|problem| cannot_open(&problem))?;
     if let Some(repaired) = repaired {
         tell!("warning: {repaired}");

@@ -6,6 +6,7 @@
 mod others;
 mod quic;
 pub(crate) mod scratch;
+mod startup;
 mod tcp;
 mod tcp_info;
 

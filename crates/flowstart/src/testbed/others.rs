@@ -23,7 +23,7 @@ use nix::sys::socket::setsockopt;
 use nix::{libc, setsockopt_impl, sockopt_impl};
 
 use super::tcp::{available, listen, prepare};
-use super::tcp_info::TcpInfo;
+use super::tcp_info::{State, TcpInfo};
 use super::words;
 use crate::quic::std_time;
 
@@ -218,10 +218,11 @@ impl Others {
             self.problem()?;
             let first = self.first.lock().unwrap_or_else(PoisonError::into_inner);
             let Some(info) = first.as_ref().map(TcpInfo::of).transpose().map_err(words)? else { continue };
-            if info.is_reducing() && !was_reducing {
+            let is_reducing = info.state().is_some_and(State::is_reducing);
+            if is_reducing && !was_reducing {
                 epochs.cut(now(), info.rtt().unwrap_or_default());
             }
-            was_reducing = info.is_reducing();
+            was_reducing = is_reducing;
         }
         thread::sleep(std_time(epochs.until(phase)));
         self.problem()

@@ -7,6 +7,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -18,12 +19,13 @@ use flowstart_lab::run::outcome::{Failure, Known};
 use flowstart_lab::run::testbed::patience;
 use flowstart_lab::spec::STACK;
 use flowstart_lab::study::plan::{Cell, Plan};
-use flowstart_sim::observe::record::FlowRecord;
+use flowstart_sim::observe::record::{FlowRecord, StartupExit};
 use flowstart_sim::transport::profile::Profile;
 use nix::errno::Errno;
 use nix::sys::socket::{setsockopt, sockopt};
 use nix::sys::time::{TimeVal, TimeValLike};
 
+use super::startup::{Exits, Startup};
 use super::tcp_info::TcpInfo;
 use super::{Seen, words};
 use crate::quic::std_time;
@@ -49,18 +51,23 @@ struct Sent {
     first: TcpInfo,
     /// When all was over.
     last: TcpInfo,
+    /// Its startup; `None`: this kernel does not tell enough.
+    startup: Option<Startup>,
 }
 
 /// A transfer of a cell; why it is not complete.
 pub(super) fn transfer(plan: &Plan, cell: &Cell, dumbbell: &Dumbbell, complete: &dyn Fn()) -> Result<Seen, String> {
     let (patience, size) =
         (std_time(patience(plan, cell)), plan.sizes[cell.size].value.fixed_size().unwrap_or_default());
-    let congestion_control = congestion_control(&plan.schemes[cell.scheme].text).map_err(words)?;
+    let scheme = &plan.schemes[cell.scheme].text;
+    let congestion_control = congestion_control(scheme).map_err(words)?;
     prepare(&plan.profile(cell), dumbbell)?;
     let listener = listen(dumbbell, PORT, congestion_control, patience)?;
+    let exits_before = Exits::now(scheme, dumbbell)?;
+    let began = Instant::now();
     let (came, sent) = thread::scope(|scope| {
         let serving = scope.spawn(|| serve(&listener, size, patience));
-        let came = dumbbell.clients.within(|| Ok(get(size, patience)));
+        let came = dumbbell.clients.within(|| Ok(get(began, size, patience)));
         complete();
         // Whoever gave up has closed, so the server ends too.
         (came, serving.join())
@@ -78,7 +85,18 @@ pub(super) fn transfer(plan: &Plan, cell: &Cell, dumbbell: &Dumbbell, complete: 
         }
     };
     let sent = sent.ok();
-    Ok(Seen { record: record(came.ok(), sent.as_ref()), known: known(sent.as_ref()), failure })
+    let mut record = record(came.ok(), sent.as_ref());
+    if let Some(Startup { in_flight, reached, end }) = sent.and_then(|sent| sent.startup) {
+        let exits = Exits::now(scheme, dumbbell)?;
+        record.startup_in_flight = in_flight;
+        record.exit = end.map(|end| StartupExit {
+            time: at(end.at - began),
+            reason: exits.reason(&exits_before, &end),
+            cwnd: end.cwnd,
+            reached,
+        });
+    }
+    Ok(Seen { record, known: known(sent.as_ref()), failure })
 }
 
 /// Gives both sides buffers by which TCP has the windows of this profile.
@@ -177,16 +195,21 @@ fn congestion_control(scheme: &str) -> Result<&str, PortError> {
 
 /// Answers one request.
 fn serve(listener: &TcpListener, size: Bytes, patience: Duration) -> io::Result<Sent> {
-    let (mut stream, _) = listener.accept()?;
+    let (stream, _) = listener.accept()?;
     let first = TcpInfo::of(&stream)?;
-    let answered = answer(&mut stream, size, patience);
-    let last = TcpInfo::of(&stream)?;
-    // A client that gave up says why.
-    drop(answered);
-    Ok(Sent { first, last })
+    let startup = thread::scope(|scope| {
+        let (answering, answered) = mpsc::channel();
+        let watching = scope.spawn(|| Startup::watch(&stream, &{ answered }));
+        // A client that gave up says why.
+        drop(answer(&stream, size, patience));
+        drop(answering);
+        watching.join()
+    });
+    let startup = startup.map_err(|_| io::Error::other("who looks at startup has panicked"))?.ok();
+    Ok(Sent { first, last: TcpInfo::of(&stream)?, startup })
 }
 
-fn answer(stream: &mut TcpStream, size: Bytes, patience: Duration) -> io::Result<()> {
+fn answer(mut stream: &TcpStream, size: Bytes, patience: Duration) -> io::Result<()> {
     stream.set_read_timeout(Some(patience))?;
     stream.set_write_timeout(Some(patience))?;
     stream.read_exact(&mut [0; REQUEST])?;
@@ -202,8 +225,7 @@ fn answer(stream: &mut TcpStream, size: Bytes, patience: Duration) -> io::Result
 }
 
 /// When a request left and when the answer was there, since the begin.
-fn get(size: Bytes, patience: Duration) -> io::Result<(Duration, Duration)> {
-    let began = Instant::now();
+fn get(began: Instant, size: Bytes, patience: Duration) -> io::Result<(Duration, Duration)> {
     let mut stream = TcpStream::connect_timeout(&(SERVERS, PORT).into(), patience)?;
     stream.set_read_timeout(Some(patience))?;
     stream.write_all(&[0; REQUEST])?;
@@ -221,14 +243,23 @@ fn get(size: Bytes, patience: Duration) -> io::Result<(Duration, Duration)> {
     Ok((requested, began.elapsed()))
 }
 
-/// What this kernel tells: nothing of startup, and of the window only what it is.
+/// What this kernel tells. How often a window was reduced it keeps to itself.
 fn known(sent: Option<&Sent>) -> Known {
     let tells = |of: fn(&TcpInfo) -> Option<u64>| sent.is_some_and(|sent| of(&sent.last).is_some());
-    Known { spurious: tells(TcpInfo::spurious), timeouts: tells(TcpInfo::timeouts), ..Known::default() }
+    Known {
+        spurious: tells(TcpInfo::spurious),
+        timeouts: tells(TcpInfo::timeouts),
+        window_cuts: false,
+        startup: sent.is_some_and(|sent| sent.startup.is_some()),
+    }
+}
+
+/// A time since the begin.
+fn at(time: Duration) -> Timestamp {
+    Timestamp::from_nanos(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
 }
 
 fn record(came: Option<(Duration, Duration)>, sent: Option<&Sent>) -> FlowRecord {
-    let at = |time: Duration| Timestamp::from_nanos(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
     let count = |of: fn(&TcpInfo) -> Option<u64>| sent.and_then(|sent| of(&sent.last));
     let retransmitted = count(TcpInfo::retransmitted).unwrap_or(0);
     FlowRecord {

@@ -7,14 +7,35 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 
 use flowstart_core::time::Duration;
+use flowstart_core::units::Bytes;
 use nix::errno::Errno;
 use nix::libc;
 
 /// Most bytes that are read; Linux 6.8 has 248.
 const LARGEST: usize = 512;
 
-/// `tcpi_ca_state` in which the window is reduced without a timeout: CWR and Recovery (`enum tcp_ca_state`).
-const REDUCING: [u8; 2] = [2, 3];
+/// `TCP_INFINITE_SSTHRESH`.
+const INFINITE: u64 = 0x7fff_ffff;
+
+/// `tcpi_ca_state` (`enum tcp_ca_state`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// Open or Disorder: nothing is lost that it knows of.
+    Open,
+    /// CWR: the window is reduced, but not for a loss.
+    Reduced,
+    /// It is reduced for a loss.
+    Recovery,
+    /// After a timeout.
+    Loss,
+}
+
+impl State {
+    /// Whether it is an episode of reduction that timeouts have no part in.
+    pub(super) fn is_reducing(self) -> bool {
+        matches!(self, Self::Reduced | Self::Recovery)
+    }
+}
 
 /// A connection's state and counts.
 #[derive(Clone, Copy, Debug)]
@@ -45,9 +66,38 @@ impl TcpInfo {
         self.field(place).map(u32::from_ne_bytes).map(u64::from)
     }
 
-    /// Whether it is in an episode of reduction that timeouts have no part in.
-    pub(super) fn is_reducing(&self) -> bool {
-        self.field(1).is_some_and(|[state]| REDUCING.contains(&state))
+    /// Whether it reduces its window, or has, for what.
+    pub(super) fn state(&self) -> Option<State> {
+        Some(match self.field(1)? {
+            [0 | 1] => State::Open,
+            [2] => State::Reduced,
+            [3] => State::Recovery,
+            [4] => State::Loss,
+            _ => return None,
+        })
+    }
+
+    /// So many of its segments (`tcpi_snd_mss`).
+    fn segments(&self, count: u64) -> Option<Bytes> {
+        Some(Bytes::new(self.count(16)?.saturating_mul(count)))
+    }
+
+    /// What is in flight (`tcp_packets_in_flight`): `tcpi_unacked`, without those that arrived (`tcpi_sacked`) or are
+    /// lost (`tcpi_lost`), and what was sent again (`tcpi_retrans`).
+    pub(super) fn in_flight(&self) -> Option<Bytes> {
+        let (unacked, left) = (self.count(24)?, self.count(28)?.saturating_add(self.count(32)?));
+        self.segments(unacked.saturating_add(self.count(36)?).saturating_sub(left))
+    }
+
+    /// Its window (`tcpi_snd_cwnd`).
+    pub(super) fn cwnd(&self) -> Option<Bytes> {
+        self.segments(self.count(80)?)
+    }
+
+    /// Its ssthresh (`tcpi_snd_ssthresh`); within, `None`: infinite.
+    pub(super) fn ssthresh(&self) -> Option<Option<Bytes>> {
+        let ssthresh = self.count(76)?;
+        if ssthresh == INFINITE { Some(None) } else { self.segments(ssthresh).map(Some) }
     }
 
     /// Its smoothed RTT (`tcpi_rtt`).

@@ -14,8 +14,9 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use nix::ifaddrs::getifaddrs;
-use nix::sched::{CloneFlags, setns};
+use nix::sched::{CloneFlags, CpuSet, sched_setaffinity, setns};
 use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, recv, sendto, socket};
+use nix::unistd::Pid;
 use serde_json::Value;
 
 /// How many of them this process has made.
@@ -218,6 +219,15 @@ impl Sides {
     pub(crate) fn goes_first(&self) -> bool {
         let id = self.router.0.id().to_string();
         Program::new("chrt").args(["--fifo", "--pid", "10", &id]).output().is_ok_and(|told| told.status.success())
+    }
+
+    /// Gives the router the first core for itself, as far as this thread goes; whether there is another for this one.
+    pub(crate) fn has_a_core_of_its_own(&self) -> bool {
+        let id = self.router.0.id().to_string();
+        let told = Program::new("taskset").args(["--all-tasks", "--cpu-list", "--pid", "0", &id]).output();
+        let mut others = CpuSet::new();
+        (1..CpuSet::count()).for_each(|core| others.set(core).unwrap());
+        told.is_ok_and(|told| told.status.success()) && sched_setaffinity(Pid::from_raw(0), &others).is_ok()
     }
 
     /// Packets that come to the side of clients or leave it, until nothing is said by the other end any more.

@@ -34,7 +34,8 @@ pub(crate) fn listener(sides: &Sides, congestion_control: &str) -> (TcpListener,
     listener_at(sides, "10.9.0.1:0", congestion_control)
 }
 
-fn listener_at(sides: &Sides, address: &'static str, congestion_control: &str) -> (TcpListener, SocketAddr) {
+/// A socket of servers with this congestion control, and where it listens.
+pub(crate) fn listener_at(sides: &Sides, address: &'static str, congestion_control: &str) -> (TcpListener, SocketAddr) {
     let name = congestion_control.to_owned();
     let listener = sides.of_servers(move || {
         let listener = TcpListener::bind(address).unwrap();

@@ -8,10 +8,11 @@
 //! gets a window of at most this capacity, paced. When a queue grows, what arrives says whether the flow is alone, gets
 //! its share, or finds the path busy: then slow start goes on from where it would be by now.
 //!
-//! Differences from the design: none in its first two steps. A count of connections that start at the same time is not
-//! there.
+//! Differences from the design: none in its first three steps, of which the third, WATCH, is off by default. A count of
+//! connections that start at the same time is not there.
 //!
-//! This file has the states; `budget.rs` senses, `train.rs` measures the capacity and `recent.rs` what arrives.
+//! This file has the states but WATCH (`watch.rs`); `budget.rs` senses, `train.rs` measures the capacity, `recent.rs`
+//! what arrives.
 //!
 //! Status: experimental; worked examples, and the measurements in docs/plumb.md.
 
@@ -32,10 +33,12 @@ mod recent;
 #[cfg(test)]
 mod tests;
 mod train;
+mod watch;
 
 use budget::{Budget, bears_out};
 use recent::Recent;
 use train::{Told, Train};
+use watch::Watch;
 
 /// One line for listings.
 pub const SUMMARY: &str =
@@ -85,6 +88,9 @@ pub struct Config {
     pub alone: u32,
     /// SHARE: percent of the capacity that is a fair share, up to `alone`. Design: 50.
     pub share: u32,
+    /// WATCH: a flow that is alone stays in startup, at the window that the path holds; after so many rounds with room
+    /// it looks for more, up to 1000. 0: congestion avoidance goes on from that window. Design: 4.
+    pub watch: u32,
     /// Age from which on what an earlier connection saved is no source, up to 1000 h. Design: 1 h.
     pub max_age: Duration,
 }
@@ -99,6 +105,7 @@ impl Default for Config {
             growth: 16,
             alone: 85,
             share: 50,
+            watch: 0,
             max_age: Duration::from_millis(3_600_000),
         }
     }
@@ -114,6 +121,7 @@ impl Config {
         ConfigError::unless_in("growth", self.growth, 2..=1000)?;
         ConfigError::unless_in("alone", self.alone, 1..=100)?;
         ConfigError::unless_in("share", self.share, 0..=self.alone)?;
+        ConfigError::unless_in("watch", self.watch, 0..=1000)?;
         ConfigError::unless_in("max_age", self.max_age, Duration::ZERO..=Duration::from_millis(3_600_000_000))
     }
 }
@@ -133,6 +141,8 @@ enum State {
         /// The last packet that was sent before.
         end: Position,
     },
+    /// WATCH: the flow is alone.
+    Watch(Watch),
     /// PLAIN: slow start, because the train told nothing or the path is busy.
     Plain,
 }
@@ -333,7 +343,7 @@ impl Plumb {
         let arriving = Rate::from_transfer(self.delivered.saturating_sub(delivered), ack.now.since(since));
         let arriving = arriving.unwrap_or(Rate::ZERO);
         if self.reaches(arriving, self.config.alone) {
-            self.leave_alone(arriving)
+            self.alone(ack, arriving)
         } else if self.reaches(arriving, self.config.share) {
             self.leave(cwnd, cwnd, ExitReason::Delay)
         } else {
@@ -366,7 +376,7 @@ impl Plumb {
         self.over = if shows_queue { self.over + 1 } else { 0 };
         if self.over >= OVER {
             if let Some(arriving) = self.arriving().filter(|rate| self.reaches(*rate, self.config.alone)) {
-                return self.leave_alone(arriving);
+                return self.alone(ack, arriving);
             }
             let hold = State::Hold { since: ack.now, delivered: self.delivered, end: self.last_sent };
             self.enter(hold, "hold", "queue");
@@ -445,6 +455,7 @@ impl Startup for Plumb {
             }
             State::Hold { .. } => Step::Continue { cwnd: window.cwnd },
             State::Up => self.climb(ack, window.cwnd, in_use),
+            State::Watch(watch) => self.watch(ack, window.cwnd, in_use, watch),
         };
         if let Step::Continue { cwnd } = step {
             self.set_pace(cwnd, rtt.smoothed());

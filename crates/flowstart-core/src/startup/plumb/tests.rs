@@ -49,7 +49,10 @@ struct Flow {
 impl Flow {
     /// A flow that launches with what `path` knows, and sends its launch at time 0.
     fn new(path: &PathKnowledge) -> Self {
-        let mut scheme = scheme();
+        Self::of(scheme(), path)
+    }
+
+    fn of(mut scheme: Plumb, path: &PathKnowledge) -> Self {
         let launch = scheme.launch(Timestamp::ZERO, path, &mut DecisionLog::default());
         let mut rtt = RttEstimator::new(RTT);
         rtt.update(Timestamp::ZERO, RTT, Duration::ZERO);
@@ -229,7 +232,11 @@ fn a_train_that_told_nothing_is_slow_start() {
 
 /// A flow on a path of 8 Mbit/s that has filled it, and gets acknowledgements of two packets every 2 ms until 138 ms.
 fn filled() -> Flow {
-    let mut flow = Flow::new(&path());
+    filled_by(scheme())
+}
+
+fn filled_by(scheme: Plumb) -> Flow {
+    let mut flow = Flow::of(scheme, &path());
     flow.train(2000, 100_000);
     flow.send(Timestamp::ZERO + Duration::from_millis(108), 90);
     for place in 0..15 {
@@ -246,6 +253,49 @@ fn a_queue_while_everything_arrives_leaves_with_what_the_path_holds() {
     let window = Bytes::new(108_250);
     assert!(matches!(steps[2], Step::Continue { .. }));
     assert_eq!(steps[3], Step::Exit(Continuation { cwnd: window, ssthresh: window, reason: ExitReason::Delay }));
+}
+
+/// Acknowledgements of two packets each, this far apart, behind `micros`, until a round is over; the last step. For
+/// each two packets leave.
+fn round(flow: &mut Flow, micros: &mut u64, apart: u64, rtt_micros: u64) -> Step {
+    let began = flow.scheme.round_start;
+    loop {
+        *micros += apart;
+        let step = flow.ack(*micros, 2, rtt_micros);
+        if flow.scheme.round_start != began {
+            return step;
+        }
+        flow.send(Timestamp::ZERO + Duration::from_micros(*micros), 2);
+    }
+}
+
+#[test]
+fn who_watches_grows_where_there_is_room_and_leaves_where_others_are() {
+    let config = Config { watch: 2, ..Config::default() };
+    let mut flow = filled_by(Plumb::new(config, context(Increase::Bytes)));
+    flow.scheme.take_phase();
+    for micros in [140_000, 142_000, 144_000, 146_000] {
+        flow.ack(micros, 2, 130_000);
+    }
+    // As above, but startup goes on.
+    assert_eq!((flow.window.cwnd.get(), flow.scheme.take_phase()), (108_250, Some(("watch", "alone"))));
+    let mut now = 146_000;
+    // 8 Mbit/s, and no queue: one round says little, two say that there is room.
+    round(&mut flow, &mut now, 2000, 100_000);
+    assert_eq!(flow.window.cwnd.get(), 108_250);
+    round(&mut flow, &mut now, 2000, 100_000);
+    assert_eq!(flow.window.cwnd.get(), 108_250 * 5 / 4);
+    // Nearly 16 Mbit/s: the path has more than before.
+    let probed = flow.window.cwnd;
+    round(&mut flow, &mut now, 1000, 100_000);
+    assert!(flow.window.cwnd == probed * 2 && flow.scheme.capacity > Some(mbit(15)), "{:?}", flow.scheme.capacity);
+    // A queue of 50 ms at a fourth of the rate. The window falls, and after three rounds it is that of before.
+    let before = flow.window.cwnd;
+    round(&mut flow, &mut now, 4000, 150_000);
+    assert!(flow.window.cwnd < before / 4 + SEGMENT * 20, "{}", flow.window.cwnd);
+    round(&mut flow, &mut now, 4000, 150_000);
+    let left = Continuation { cwnd: before, ssthresh: before, reason: ExitReason::Delay };
+    assert_eq!(round(&mut flow, &mut now, 4000, 150_000), Step::Exit(left));
 }
 
 #[test]

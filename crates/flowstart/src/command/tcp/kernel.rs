@@ -20,7 +20,7 @@ use crate::output::print;
 /// How often somebody looks whether a signal has come.
 const LOOKS: Duration = Duration::from_millis(50);
 
-fn failure(error: &KernelError) -> Failure {
+pub(super) fn failure(error: &KernelError) -> Failure {
     let told = format!("tcp: {error}");
     if error.is_input() { Failure::Input(told) } else { Failure::Other(told) }
 }
@@ -96,7 +96,7 @@ pub(super) fn unload(port: &'static Port, json: bool) -> Result<(), Failure> {
 }
 
 /// Loaded schemes; what is in the way of others goes to the standard error.
-fn loaded() -> Result<Vec<Status>, Failure> {
+pub(super) fn loaded() -> Result<Vec<Status>, Failure> {
     let Statuses { loaded, remains, failed } = kernel::status().map_err(|error| failure(&error))?;
     for port in remains {
         let scheme = port.scheme;

@@ -21,6 +21,8 @@ use crate::quic::socket_address;
 #[cfg(all(target_os = "linux", feature = "tcp"))]
 mod kernel;
 #[cfg(all(target_os = "linux", feature = "tcp"))]
+mod learn;
+#[cfg(all(target_os = "linux", feature = "tcp"))]
 mod metrics;
 mod path_store;
 #[cfg(all(target_os = "linux", feature = "tcp"))]
@@ -38,6 +40,7 @@ Examples:
   flowstart tcp load blitzstart --hint 192.0.2.0/24=25mbit,40ms
   flowstart tcp hint blitzstart --hint 192.0.2.0/24=50mbit,40ms
   flowstart tcp hint blitzstart --remove 192.0.2.0/24
+  flowstart tcp learn --path-store paths.redb
   flowstart tcp load quick-start:rate=100mbit --interface eth0
   flowstart tcp load quick-start:rate=20mbit --interface eth0 --asking clients   (uploads)
   flowstart tcp list
@@ -71,6 +74,9 @@ enum Action {
     Load(Load),
     /// Give a loaded scheme more hints, or newer ones, or take some away.
     Hint(More),
+    /// Save what connections of loaded schemes measure of their paths, and make hints of it for the next ones, until a
+    /// signal comes.
+    Learn(Learn),
     /// Take a scheme out of the kernel.
     Unload(Named),
     /// The schemes that TCP of Linux can have.
@@ -124,6 +130,27 @@ struct More {
     /// Networks and addresses whose hints are withdrawn, before others are given.
     #[arg(long, value_name = "PREFIX", num_args = 1..)]
     remove: Vec<Network>,
+    #[command(flatten)]
+    form: Form,
+}
+
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  flowstart tcp load careful-resume
+  flowstart tcp learn --path-store paths.redb
+  flowstart tcp load blitzstart --path-store paths.redb   (after a restart)
+
+When a connection of a loaded scheme ends that began meanwhile, and to which 100 KB were acknowledged, its highest \
+delivery rate and its smallest RTT become an observation of its /24 or /48, as those of serve --path-store, and the \
+prefix's hint in all loaded schemes that use hints, for an hour. It takes the place of another hint for the same \
+prefix. Of connections to one prefix that end within a second the last one counts. Schemes that are loaded later get \
+the hints, too. One command learns at a time; serve and oracle can use the file meanwhile. A peer can lie about what \
+has arrived, and so raise the hint of its neighbours.")]
+struct Learn {
+    /// The path store, which is made if there is none.
+    #[arg(long, value_name = "FILE")]
+    path_store: PathBuf,
     #[command(flatten)]
     form: Form,
 }
@@ -225,7 +252,7 @@ impl Hints {
             let told = format!("--hint-lifetime `{lifetime}`: there is no hint; use --hint or --path-store");
             return Err(Failure::Input(told));
         }
-        let mut hints = self.path_store.as_deref().map_or(Ok(Vec::new()), path_store::hints)?;
+        let mut hints = self.path_store.as_deref().map_or(Ok(Vec::new()), path_store::hints_of)?;
         hints.extend(&self.hints);
         for hint in &mut hints {
             hint.lifetime = self.hint_lifetime.or(hint.lifetime);
@@ -255,6 +282,7 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
             }
             kernel::hint(port, more)?;
         }
+        Action::Learn(Learn { path_store, form }) => learn::learn(path_store, form.json)?,
         Action::Unload(arguments) => kernel::unload(named(&arguments.scheme)?, arguments.form.json)?,
         Action::Status(Status { follow, qlog, metrics, .. }) if *follow || metrics.is_some() => {
             kernel::watch(*follow, qlog.as_deref(), *metrics)?;
@@ -296,7 +324,7 @@ mod kernel {
 
     use super::{Failure, Load, More};
 
-    fn missing() -> Failure {
+    pub(super) fn missing() -> Failure {
         let told = "tcp: this build has no programs for the kernel. On Linux with clang, libelf and zlib \
                     (`scripts/setup kernel`) `cargo build --release -p flowstart --features tcp` builds them";
         Failure::Input(told.into())
@@ -322,5 +350,17 @@ mod kernel {
 
     pub(super) fn watch(_: bool, _: Option<&Path>, _: Option<SocketAddr>) -> Result<(), Failure> {
         Err(missing())
+    }
+}
+
+/// As above.
+#[cfg(not(all(target_os = "linux", feature = "tcp")))]
+mod learn {
+    use std::path::Path;
+
+    use super::{Failure, kernel};
+
+    pub(super) fn learn(_: &Path, _: bool) -> Result<(), Failure> {
+        Err(kernel::missing())
     }
 }

@@ -3,27 +3,35 @@
 use std::path::Path;
 
 use flowstart_bpf::hint::Hint;
-use flowstart_sensing::path_store::{Merge, PathRecord, Prefix, Retention};
+use flowstart_sensing::path_store::embedded::EmbeddedStore;
+use flowstart_sensing::path_store::{Merge, PathRecord, Prefix, Retention, UnixTime};
 
 use crate::command::oracle::{now, open_existing, store_failed};
 use crate::failure::Failure;
 
-/// What a path store knows.
-pub(super) fn hints(file: &Path) -> Result<Vec<Hint>, Failure> {
-    let (retention, now) = (Retention::default(), now());
-    let store = open_existing(file, retention)?;
+/// What a path store in a file knows.
+pub(super) fn hints_of(file: &Path) -> Result<Vec<Hint>, Failure> {
+    hints(&open_existing(file, Retention::default())?, file)
+}
+
+/// What an open one knows.
+pub(super) fn hints(store: &EmbeddedStore, file: &Path) -> Result<Vec<Hint>, Failure> {
+    let now = now();
     let mut hints = Vec::new();
-    let hint = |(prefix, record): (Prefix, PathRecord)| {
-        let saved = record.saved_path(Merge::MostRecent, now)?;
-        let rate = saved.rate().filter(|rate| Hint::RATES.contains(rate))?;
-        let rtt = Some(saved.rtt).filter(|rtt| Hint::RTTS.contains(rtt));
-        Some(Hint { destinations: prefix.network(), rate, rtt, age: saved.age, lifetime: Some(retention.lifetime) })
-    };
     for record in store.records(now).map_err(|error| store_failed(file, &error))? {
         match record {
-            Ok(record) => hints.extend(hint(record)),
+            Ok((prefix, record)) => hints.extend(hint(prefix, &record, now)),
             Err(error) => tell!("warning: {}: {error}", file.display()),
         }
     }
     Ok(hints)
+}
+
+/// What a record says of the paths to its prefix; `None`: nothing that a hint may have.
+pub(super) fn hint(prefix: Prefix, record: &PathRecord, now: UnixTime) -> Option<Hint> {
+    let saved = record.saved_path(Merge::MostRecent, now)?;
+    let rate = saved.rate().filter(|rate| Hint::RATES.contains(rate))?;
+    let rtt = Some(saved.rtt).filter(|rtt| Hint::RTTS.contains(rtt));
+    let lifetime = Some(Retention::default().lifetime);
+    Some(Hint { destinations: prefix.network(), rate, rtt, age: saved.age, lifetime })
 }
