@@ -89,7 +89,7 @@ pub struct Config {
     /// SHARE: percent of the capacity that is a fair share, up to `alone`. Design: 50.
     pub share: u32,
     /// WATCH: a flow that is alone stays in startup, at the window that the path holds; after so many rounds with room
-    /// it looks for more, up to 1000. 0: congestion avoidance goes on from that window. Design: 4.
+    /// it looks for more, up to 1000. Design: 4. Default 0, for it gains nothing: congestion avoidance goes on.
     pub watch: u32,
     /// Age from which on what an earlier connection saved is no source, up to 1000 h. Design: 1 h.
     pub max_age: Duration,
