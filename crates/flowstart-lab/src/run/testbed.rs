@@ -1,6 +1,6 @@
 //! Transfers outside the simulator.
 
-use flowstart_core::path::SavedPath;
+use flowstart_core::path::PathKnowledge;
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::Bytes;
 use flowstart_sim::observe::record::FlowRecord;
@@ -58,9 +58,9 @@ pub fn patience(plan: &Plan, cell: &Cell) -> Duration {
     super::newcomers::patience(limit(plan, cell))
 }
 
-/// What an earlier connection saved of a cell's path.
-pub fn saved(plan: &Plan, cell: &Cell) -> Option<SavedPath> {
-    knowledge::sources(plan, plan.transport_of(cell), &plan.links[cell.link], Timestamp::ZERO).knowledge().saved
+/// What is known of a cell's path before its transfer.
+pub fn known(plan: &Plan, cell: &Cell) -> PathKnowledge {
+    knowledge::sources(plan, plan.transport_of(cell), &plan.links[cell.link], Timestamp::ZERO).knowledge().clone()
 }
 
 fn size(plan: &Plan, cell: &Cell) -> Bytes {

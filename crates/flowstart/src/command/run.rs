@@ -281,6 +281,14 @@ pub(crate) fn perform(study: &Study, results: &Results) -> Result<ExitCode, Fail
     if sockets.lost() > 0 {
         tell!("warning: this machine was too slow and lost {} packets that no link dropped", sockets.lost());
     }
+    #[cfg(target_os = "linux")]
+    if sockets.fell_back() > 0 {
+        tell!(
+            "warning: in {} transfers between sockets the loaded scheme left the start to the kernel's CUBIC; \
+             `flowstart tcp status` says what it needs",
+            sockets.fell_back()
+        );
+    }
     let problem = folder.and_then(|folder| folder.problem);
     let report = results.out.as_ref().filter(|_| problem.is_none()).map(|folder| folder.join("report.html"));
     let shown = show(

@@ -3,6 +3,8 @@
 //! Every transfer has namespaces, a link, a server and a client of its own, so nothing of one reaches the next. All of
 //! them live in this process and end with it.
 
+#[cfg(feature = "tcp")]
+mod hinted;
 mod others;
 mod quic;
 pub(crate) mod scratch;
@@ -17,6 +19,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Instant;
 
+use flowstart_core::quick_start::router::{self as quick_start, Behaviour};
 use flowstart_core::time::Duration;
 use flowstart_emu::dumbbell::Dumbbell;
 use flowstart_emu::router;
@@ -39,6 +42,8 @@ pub(crate) struct Sockets {
     latest: AtomicU64,
     /// Packets that this host lost.
     lost: AtomicU64,
+    /// Transfers whose start a scheme left to the kernel.
+    fell_back: AtomicU64,
 }
 
 impl Sockets {
@@ -79,12 +84,15 @@ impl Sockets {
     pub(crate) fn latest(&self) -> Option<Duration> {
         Some(Duration::from_nanos(self.latest.load(Ordering::Relaxed))).filter(|latest| *latest > Duration::ZERO)
     }
-}
 
-impl Sockets {
     /// Packets that this host lost, because it was too slow for them.
     pub(crate) fn lost(&self) -> u64 {
         self.lost.load(Ordering::Relaxed)
+    }
+
+    /// Transfers whose start a scheme of the kernel's TCP left to the kernel, for it lacked its input.
+    pub(crate) fn fell_back(&self) -> u64 {
+        self.fell_back.load(Ordering::Relaxed)
     }
 }
 
@@ -94,6 +102,8 @@ struct Seen {
     known: Known,
     /// Why the transfer is not complete.
     failure: Option<Failure>,
+    /// The scheme left the start to the kernel.
+    fell_back: bool,
 }
 
 /// What the others have got so far.
@@ -113,7 +123,11 @@ impl Sockets {
     /// The dumbbell of a setting in a repetition.
     fn dumbbell(plan: &Plan, setting: Setting, rep: u32) -> Result<Dumbbell, String> {
         let seed = plan.run_seed(rep);
-        let path = path(&plan.links[setting.link].in_run(seed), &plan.aqms[setting.aqm].value, false, seed);
+        let link = &plan.links[setting.link];
+        let mut path = path(&link.in_run(seed), &plan.aqms[setting.aqm].value, false, seed);
+        // As in the simulator: the routers of such a path do not know Quick-Start.
+        let ignoring = quick_start::Config { behaviour: Behaviour::Ignore, ..Default::default() };
+        path.quick_start.get_or_insert((ignoring, link.rate));
         Dumbbell::new(&path).map_err(words)
     }
 
@@ -137,11 +151,12 @@ impl Testbed for Sockets {
             let others_before = others.map(|others| service(others, &mut before));
             let completed = OnceCell::new();
             let complete = || drop(completed.set((Instant::now(), watch.counts())));
-            let Seen { mut record, known, failure } = match plan.transport_of(cell).stack {
+            let Seen { mut record, known, failure, fell_back } = match plan.transport_of(cell).stack {
                 Some(_) => quic::transfer(plan, cell, &dumbbell, &complete)?,
                 None => tcp::transfer(plan, cell, &dumbbell, &complete)?,
             };
             complete();
+            self.fell_back.fetch_add(fell_back.into(), Ordering::Relaxed);
             let Some((ended, mut counts)) = completed.into_inner() else { return Err("it has no end".into()) };
             let others = others.zip(others_before).map(|(others, before)| {
                 let end = ended + std_time(AFTERMATH);

@@ -10,13 +10,12 @@ use std::thread;
 use flowstart_core::event::ExitReason;
 use flowstart_core::needs::Needs;
 use flowstart_core::path::SavedPath;
-use flowstart_core::sources::Known;
 use flowstart_core::startup::StartupConfig;
 use flowstart_core::time::{Duration, Timestamp};
 use flowstart_core::units::Bytes;
 use flowstart_emu::dumbbell::{CLIENTS, Dumbbell, SERVERS};
 use flowstart_lab::run::outcome::{self, Failure};
-use flowstart_lab::run::testbed::{patience, saved};
+use flowstart_lab::run::testbed::{known, patience};
 use flowstart_lab::study::plan::{Cell, Plan};
 use flowstart_quic::hint::BandwidthHint;
 use flowstart_sensing::path_store::embedded::EmbeddedStore;
@@ -48,7 +47,7 @@ pub(super) fn transfer(plan: &Plan, cell: &Cell, dumbbell: &Dumbbell, complete: 
     // The stack does not say which packets it lost that arrived.
     let is_logged = seen.is_some();
     let known = outcome::Known { spurious: false, window_cuts: is_logged, timeouts: is_logged, startup: is_logged };
-    Ok(Seen { record, known, failure: came.err() })
+    Ok(Seen { record, known, failure: came.err(), fell_back: false })
 }
 
 /// A server and a client of a cell.
@@ -116,9 +115,8 @@ impl Pair<'_> {
             config.hint_policy = stack.hint_policy().clone();
             config.mtu_discovery = stack.mtu_discovery();
         }
-        if self.startup().senses().contains(&Known::Saved)
-            && let Some(saved) = saved(plan, cell)
-        {
+        // Of what an earlier connection saved, schemes that take no rate from it take the smallest RTT.
+        if let Some(saved) = known(plan, cell).saved {
             config.path_store = Some(self.remembered(&saved)?);
         }
         Ok(config)

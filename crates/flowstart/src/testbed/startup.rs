@@ -83,6 +83,8 @@ impl Startup {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Exits {
     of_scheme: BTreeMap<&'static str, u64>,
+    /// Connections whose start the scheme left to the kernel.
+    fell_back: u64,
     of_hystart: [u64; HYSTART.len()],
 }
 
@@ -93,7 +95,13 @@ impl Exits {
         let counters = dumbbell.servers.within(|| fs::read_to_string(file));
         let counters = counters.map_err(|error| format!("{file}: {error}"))?;
         let of_hystart = HYSTART.map(|(name, _)| counter(&counters, name).unwrap_or(0));
-        Ok(Self { of_scheme: of_scheme(scheme)?, of_hystart })
+        let (of_scheme, fell_back) = of_scheme(scheme)?;
+        Ok(Self { of_scheme, fell_back, of_hystart })
+    }
+
+    /// Whether the scheme has left a start to the kernel since `before`.
+    pub(super) fn has_fallen_back(&self, before: &Self) -> bool {
+        self.fell_back > before.fell_back
     }
 
     /// Why a startup ended that is all that has ended since `before`.
@@ -128,21 +136,21 @@ fn counter(text: &str, name: &str) -> Option<u64> {
     numbers.nth(names.position(|one| one == name)?)?.parse().ok()
 }
 
-/// How often startups of a loaded scheme have ended, by reason; nothing of the kernel's own, and of what `tcp load` has
-/// not loaded.
+/// How often startups of a loaded scheme have ended, by reason, and how many it left to the kernel; nothing of the
+/// kernel's own, and of what `tcp load` has not loaded.
 #[cfg(feature = "tcp")]
-fn of_scheme(scheme: &str) -> Result<BTreeMap<&'static str, u64>, String> {
-    let Ok(port) = port::find(scheme) else { return Ok(BTreeMap::new()) };
+fn of_scheme(scheme: &str) -> Result<(BTreeMap<&'static str, u64>, u64), String> {
+    let Ok(port) = port::find(scheme) else { return Ok(Default::default()) };
     let statuses = flowstart_bpf::kernel::status().map_err(super::words)?;
     let found = statuses.loaded.into_iter().find(|status| status.port == port);
-    Ok(found.map(|status| status.counts.exits.into_iter().collect()).unwrap_or_default())
+    Ok(found.map(|status| (status.counts.exits.into_iter().collect(), status.counts.fell_back)).unwrap_or_default())
 }
 
 /// As above, for a build that cannot look.
 #[cfg(not(feature = "tcp"))]
 #[expect(clippy::unnecessary_wraps, reason = "a build that looks may fail")]
-fn of_scheme(_scheme: &str) -> Result<BTreeMap<&'static str, u64>, String> {
-    Ok(BTreeMap::new())
+fn of_scheme(_scheme: &str) -> Result<(BTreeMap<&'static str, u64>, u64), String> {
+    Ok((BTreeMap::new(), 0))
 }
 
 #[cfg(test)]

@@ -25,6 +25,8 @@ use nix::errno::Errno;
 use nix::sys::socket::{setsockopt, sockopt};
 use nix::sys::time::{TimeVal, TimeValLike};
 
+#[cfg(feature = "tcp")]
+use super::hinted::Hinted;
 use super::startup::{Exits, Startup};
 use super::tcp_info::TcpInfo;
 use super::{Seen, words};
@@ -63,6 +65,11 @@ pub(super) fn transfer(plan: &Plan, cell: &Cell, dumbbell: &Dumbbell, complete: 
     let congestion_control = congestion_control(scheme).map_err(words)?;
     prepare(&plan.profile(cell), dumbbell)?;
     let listener = listen(dumbbell, PORT, congestion_control, patience)?;
+    #[cfg(feature = "tcp")]
+    let _hinted = match port::find(scheme) {
+        Ok(port) => Hinted::new(plan, cell, port)?,
+        Err(_) => None,
+    };
     let exits_before = Exits::now(scheme, dumbbell)?;
     let began = Instant::now();
     let (came, sent) = thread::scope(|scope| {
@@ -86,8 +93,8 @@ pub(super) fn transfer(plan: &Plan, cell: &Cell, dumbbell: &Dumbbell, complete: 
     };
     let sent = sent.ok();
     let mut record = record(came.ok(), sent.as_ref());
+    let exits = Exits::now(scheme, dumbbell)?;
     if let Some(Startup { in_flight, reached, end }) = sent.and_then(|sent| sent.startup) {
-        let exits = Exits::now(scheme, dumbbell)?;
         record.startup_in_flight = in_flight;
         record.exit = end.map(|end| StartupExit {
             time: at(end.at - began),
@@ -96,7 +103,8 @@ pub(super) fn transfer(plan: &Plan, cell: &Cell, dumbbell: &Dumbbell, complete: 
             reached,
         });
     }
-    Ok(Seen { record, known: known(sent.as_ref()), failure })
+    let fell_back = exits.has_fallen_back(&exits_before);
+    Ok(Seen { record, known: known(sent.as_ref()), failure, fell_back })
 }
 
 /// Gives both sides buffers by which TCP has the windows of this profile.
