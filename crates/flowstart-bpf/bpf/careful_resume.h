@@ -9,9 +9,11 @@
  * to the bytes really in flight. Loss or a CE mark before the last unvalidated packet is acknowledged leads to Safe
  * Retreat: half of PipeSize, and then slow start towards PipeSize * Beta.
  *
- * Differences from the reference: those of flowstart-core's careful_resume.rs. saved_cwnd is the hint's rate times its
- * RTT. The end of the Unvalidated phase is noticed with the next call of the kernel, for there is no timer. In Safe
- * Retreat the kernel's proportional rate reduction leads to the window.
+ * Differences from the reference: those of flowstart-core's careful_resume.rs, but nobody takes saved parameters away:
+ * every connection to a hint's destinations uses it, and it stays after a Safe Retreat. Over TCP a cumulative
+ * acknowledgement covers what was repaired, so PipeSize after a retreat also counts retransmissions. saved_cwnd is the
+ * hint's rate times its RTT. The end of the Unvalidated phase is noticed with the next call of the kernel, for there is
+ * no timer. In Safe Retreat the kernel's proportional rate reduction leads to the window.
  */
 #ifndef FLOWSTART_CAREFUL_RESUME_H
 #define FLOWSTART_CAREFUL_RESUME_H

@@ -6,7 +6,8 @@
  * constant, or follows from knowledge about the path, as in Riptide (Flores et al., ICDCS 2016). It leaves at once.
  *
  * Differences from the reference: those of flowstart-core's initial_start.rs. The path's own window is the hint's
- * rate times an RTT.
+ * rate times an RTT. HyStart of the kernel's CUBIC is off, as with every scheme in charge of a start: slow start goes
+ * on until a loss.
  */
 #ifndef FLOWSTART_INITIAL_START_H
 #define FLOWSTART_INITIAL_START_H

@@ -305,6 +305,8 @@ static __always_inline void on_departure(struct target *target, const struct tar
 		u64 time = bits / bandwidth;
 
 		target->busy_until += time * bandwidth == bits ? time : time + 1;
+		/* Not for longer than intervals are remembered. */
+		target->busy_until = smaller(target->busy_until, now + config->peak_interval * config->intervals);
 	}
 }
 

@@ -8,7 +8,9 @@
  * is full.
  *
  * Differences from the reference: those of flowstart-core's search/, whose `variant=firefox` this is. What is sent is
- * seen each time the kernel is about to send or gets an acknowledgement, not packet by packet.
+ * seen each time the kernel is about to send or gets an acknowledgement, not packet by packet. What only a selective
+ * acknowledgement reports is not seen, for the kernel does not call the program then. After a timeout, and after losses
+ * that were none, SEARCH does not go on: what follows is CUBIC's slow start with HyStart.
  */
 #ifndef FLOWSTART_SEARCH_H
 #define FLOWSTART_SEARCH_H

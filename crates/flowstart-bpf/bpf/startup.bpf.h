@@ -129,6 +129,8 @@ static __always_inline void launch(struct sock *sk, struct connection *it)
 	if (!launched.launched) {
 		if (SCHEME(may_launch_later)(&parameters, &path))
 			return;
+		/* Its initial window is a parameter, whatever is known. */
+		set_window(tp, it, launched.cwnd);
 		fall_back(sk, it);
 		return;
 	}

@@ -9,6 +9,8 @@ use std::cell::Cell;
 use std::fmt;
 use std::io::{self, IoSliceMut};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
 
 use nix::errno::Errno;
 use nix::ifaddrs::getifaddrs;
@@ -25,6 +27,8 @@ use tun_rs::{VirtioNetHdr, gso_split};
 const OFFLOADS: usize = 10;
 /// Bytes of Ethernet's header: two addresses and the kind of what follows.
 pub(crate) const ETHERNET: usize = 14;
+/// Bytes of a message of ARP (RFC 826), with what fills up the shortest frame.
+pub(crate) const LONGEST_NEIGHBOUR: usize = 46;
 /// All that stands before the packet of IP.
 pub(crate) const HEAD: usize = OFFLOADS + ETHERNET;
 
@@ -140,6 +144,18 @@ pub(crate) struct Interface {
     went_down: Cell<bool>,
     /// Frames that found no room in the socket's buffer. The kernel begins anew with each question.
     missed: Cell<u64>,
+    /// No other router has it until this is dropped.
+    _only: UnixDatagram,
+}
+
+/// What the router of an interface holds: with two of them each packet would pass twice. The kernel keeps such names
+/// for each network namespace, as it does interfaces.
+fn only_router(index: usize) -> io::Result<UnixDatagram> {
+    let name = SocketAddr::from_abstract_name(format!("flowstart-router-{index}"))?;
+    UnixDatagram::bind_addr(&name).map_err(|error| match error.kind() {
+        io::ErrorKind::AddrInUse => io::Error::new(error.kind(), "another router has this interface"),
+        _ => error,
+    })
 }
 
 /// An interface that is there.
@@ -160,6 +176,7 @@ impl Interface {
         if !flags.contains(InterfaceFlags::IFF_UP) {
             return Ok(Some(Found::Down));
         }
+        let only = only_router(address.ifindex())?;
         let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
         let socket = socket(AddressFamily::Packet, SockType::Raw, flags, SockProtocol::EthAll)?;
         setsockopt(&socket, ShowOffloads, &true)?;
@@ -179,7 +196,7 @@ impl Interface {
         let _ = setsockopt(&socket, RcvBufForce, &SOCKET_BUFFER);
         let _ = setsockopt(&socket, SndBufForce, &SOCKET_BUFFER);
         let (went_down, missed) = (Cell::new(false), Cell::new(0));
-        Ok(Some(Found::Up(Self { socket, name: name.to_owned(), index, went_down, missed })))
+        Ok(Some(Found::Up(Self { socket, name: name.to_owned(), index, went_down, missed, _only: only })))
     }
 
     /// Frames that came and found no room, because this host was too slow.
@@ -213,6 +230,11 @@ impl Interface {
                 return Ok(None);
             }
             Err(Errno::EAGAIN | Errno::EINTR) => return Err(Errno::ENETDOWN.into()),
+            // The kernel cannot say how this frame is to be cut, and has dropped it.
+            Err(Errno::EINVAL) => {
+                self.missed.set(self.missed.get() + 1);
+                return Ok(Some(0));
+            }
             Err(errno) => return Err(errno.into()),
         };
         self.went_down.set(false);

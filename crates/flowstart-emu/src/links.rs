@@ -16,10 +16,10 @@ use nix::sys::time::TimeSpec;
 
 use crate::lane::Lane;
 
-/// What may be in both links at a time, whatever they allow.
-const HELD: Bytes = Bytes::new(256_000_000);
+/// What may be in the link of a direction at a time, whatever it allows.
+const HELD: Bytes = Bytes::new(128_000_000);
 /// How many packets that may be: each takes some 130 bytes, even if it is empty.
-const MOST_HELD: usize = 500_000;
+const MOST_HELD: usize = 250_000;
 /// How long nobody looks at whether the work is to end.
 const NAP: StdDuration = StdDuration::from_millis(50);
 
@@ -112,9 +112,10 @@ impl<T> Links<T> {
         self.clock.now()
     }
 
-    /// Whether a packet may come in.
-    pub(crate) fn have_room(&self) -> bool {
-        self.down.packets() + self.up.packets() < MOST_HELD && self.down.held() + self.up.held() <= HELD
+    /// Whether a packet may come in. One direction takes no room of the other.
+    pub(crate) fn have_room(&self, is_down: bool) -> bool {
+        let lane = if is_down { &self.down } else { &self.up };
+        lane.packets() < MOST_HELD && lane.held() <= HELD
     }
 
     /// A buffer with these bytes.
@@ -185,16 +186,18 @@ mod tests {
     #[test]
     fn memory_is_bounded_whatever_the_links_allow() {
         let endless = LinkConfig::new(Rate::from_mbit(1), Duration::ZERO);
-        for (size, most) in [(1, MOST_HELD), (60_000, 4267)] {
+        for (size, most) in [(1, MOST_HELD), (60_000, 2134)] {
             let mut links = Links::new(&endless, &endless, 1);
-            let mut held = 0;
-            while links.have_room() {
-                let lane = if held % 2 == 0 { &mut links.down } else { &mut links.up };
-                lane.enqueue(Timestamp::ZERO, (), size, 0, EcnCodepoint::NotEct);
-                held += 1;
+            for is_down in [true, false] {
+                let mut held = 0;
+                while links.have_room(is_down) {
+                    let lane = if is_down { &mut links.down } else { &mut links.up };
+                    lane.enqueue(Timestamp::ZERO, (), size, 0, EcnCodepoint::NotEct);
+                    held += 1;
+                }
+                // 2133 packets of 60 kB are 127.98 MB, and the next one is the last.
+                assert_eq!(held, most);
             }
-            // 4266 packets of 60 kB are 255.96 MB, and the next one is the last.
-            assert_eq!(held, most);
         }
     }
 }

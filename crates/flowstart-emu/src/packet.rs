@@ -4,9 +4,10 @@
 //! it is either read whole or refused, and its transport's header is only looked at for the flow and for SCONE. A
 //! checksum over what is changed changes by the difference, so nothing else that it covers is made right.
 
-use std::hash::{DefaultHasher, Hasher};
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::ops::{Range, RangeInclusive};
+use std::sync::LazyLock;
 
 use flowstart_core::aqm::EcnCodepoint;
 use flowstart_core::quick_start::wire::{IpOption, IpVersion, LENGTH};
@@ -256,7 +257,9 @@ pub(crate) fn transport_of_ipv6(first: u8, payload: &[u8]) -> (u8, Option<&[u8]>
 }
 
 fn flow(addresses: &[u8], protocol: u8, transport: Option<&[u8]>) -> u32 {
-    let mut hasher = DefaultHasher::new();
+    // Without a key of its own anybody could look for two flows that share a queue.
+    static KEY: LazyLock<RandomState> = LazyLock::new(RandomState::new);
+    let mut hasher = KEY.build_hasher();
     hasher.write(addresses);
     hasher.write_u8(protocol);
     if let Some(ports) = bytes_of_ports(protocol, transport) {

@@ -334,7 +334,7 @@ impl Relay {
         flow: u32,
         now: Timestamp,
     ) {
-        if !self.links.have_room() {
+        if !self.links.have_room(is_down) {
             self.told.refused += 1;
             return;
         }

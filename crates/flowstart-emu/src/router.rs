@@ -31,7 +31,7 @@ use flowstart_core::units::Rate;
 use flowstart_sim::link::{Departure, LinkConfig};
 use nix::poll::{PollFd, PollFlags};
 
-use crate::interface::{Carried, HEAD, Knife, has_checksums};
+use crate::interface::{Carried, HEAD, Knife, LONGEST_NEIGHBOUR, has_checksums};
 use crate::lane::Lane;
 use crate::lateness::Lateness;
 use crate::links::{Clock, LARGEST, Links, READ, Spare, wait, wake_in_time};
@@ -364,6 +364,8 @@ impl Router {
                 let direction = self.direction(is_down);
                 *if count == 0 { &mut direction.malformed } else { &mut direction.segmented } += 1;
             }
+            // What is longer than such a message would pass beside the link.
+            Carried::Neighbour if bytes.len() > HEAD + LONGEST_NEIGHBOUR => self.direction(is_down).foreign += 1,
             Carried::Neighbour => {
                 let is_sent = self.ports[usize::from(is_down)].write(bytes).is_ok();
                 self.account.unsent += u64::from(!is_sent);
@@ -390,7 +392,7 @@ impl Router {
                 return;
             }
         };
-        if !self.links.have_room() {
+        if !self.links.have_room(is_down) {
             self.told.refused += 1;
             return;
         }

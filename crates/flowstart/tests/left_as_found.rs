@@ -28,6 +28,8 @@ const CLIENT: &str = "sleep 62.71828";
 #[derive(Debug, PartialEq, Eq)]
 struct System {
     namespaces: BTreeSet<String>,
+    /// Network namespaces of all threads, also those without a name.
+    lived_in: BTreeSet<String>,
     links: BTreeSet<String>,
     /// Programs and maps of BPF by their names, as far as `bpftool` is there.
     in_the_kernel: Vec<String>,
@@ -45,6 +47,7 @@ impl System {
         let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
         Self {
             namespaces: names("/run/netns"),
+            lived_in: lived_in(),
             links: names("/sys/class/net"),
             in_the_kernel: ["prog", "map"].into_iter().flat_map(in_the_kernel).collect(),
             sysctls: sysctls("/proc/sys/net"),
@@ -63,6 +66,14 @@ impl System {
         }
         assert_eq!(now, *self, "{case}");
     }
+}
+
+/// The network namespaces that a thread of this host is in.
+fn lived_in() -> BTreeSet<String> {
+    let folders = |path: &str| fs::read_dir(path).into_iter().flatten().flatten();
+    let threads = folders("/proc").flat_map(|entry| folders(&format!("{}/task", entry.path().display())));
+    let of = threads.filter_map(|thread| fs::read_link(thread.path().join("ns/net")).ok());
+    of.map(|namespace| namespace.display().to_string()).collect()
 }
 
 /// Names of what BPF has loaded, of those that this project could load.
@@ -222,6 +233,77 @@ fn what_stands_in_the_way_is_refused_and_stays() {
     let output = router(["tun:fs-one", "tun:fs-two"], &["--metrics", &address]).wait_with_output().unwrap();
     assert!(output.status.code() == Some(2) && told(&output).contains("--metrics"), "{}", told(&output));
     untouched.becomes("a router whose port for metrics is in use");
+}
+
+#[test]
+fn what_is_refused_leaves_nothing() {
+    let Some(_alone) = alone() else { return };
+    let ip = |arguments: &[&str]| assert!(Command::new("ip").args(arguments).status().unwrap().success());
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (empty, good) = (path("empty"), path("good"));
+    fs::write(&empty, "").unwrap();
+    fs::write(&good, "5\n").unwrap();
+    // One that is down, one that takes shorter packets.
+    for (name, other, mtu) in [("fs-down", "fs-down-peer", "1500"), ("fs-short", "fs-short-peer", "1280")] {
+        ip(&["link", "add", name, "mtu", mtu, "type", "veth", "peer", "name", other]);
+        ip(&["link", "set", other, "up"]);
+    }
+    for up in ["fs-short", "lo"] {
+        ip(&["link", "set", up, "up"]);
+    }
+    let before = System::now();
+    let router = |ports: [&'static str; 2], more: &[&str]| {
+        let ports = ports.iter().flat_map(|port| ["--port", port]);
+        [&["router"], &ports.collect::<Vec<_>>()[..], more].concat().into_iter().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let (tun, lte) = (["tun:fs-one", "tun:fs-two"], &["--link", "lte"][..]);
+    let testbed = |link: &str| {
+        let words = ["testbed", "--link", link, "--server", "sleep 1", "--client", "true"];
+        words.map(str::to_owned).to_vec()
+    };
+    let tcp = |words: [&str; 2]| ["tcp", words[0], words[1]].map(str::to_owned).to_vec();
+    let zero = "rate=0mbit,rtt=10ms,buffer=1bdp";
+    let mut cases = vec![
+        (router(["fs-none", "lo"], lte), 2, "no interface of this name"),
+        (router(["fs-down", "fs-short"], lte), 2, "is down"),
+        (router(["fs-short", "fs-down-peer"], lte), 2, "takes packets of"),
+        (router(tun, &["--link", zero]), 2, "rate"),
+        (router(tun, &["--mahimahi", &empty, &good]), 2, "no opportunity"),
+        (router(tun, &["--link", "lte", "--control", "/nowhere/control"]), 2, "--control"),
+        (testbed(zero), 2, "rate"),
+        (testbed("fs-none"), 2, "fs-none"),
+    ];
+    if cfg!(feature = "tcp") {
+        cases.push((tcp(["load", "fs-none"]), 2, "is not known"));
+        cases.push((tcp(["unload", "suss"]), 2, "is not loaded"));
+    }
+    let check = |arguments: &[String], program: &mut Command, code: i32, says: &str| {
+        let output = program.args(arguments).output().unwrap();
+        assert!(output.status.code() == Some(code) && told(&output).contains(says), "{arguments:?}: {}", told(&output));
+        before.becomes(&format!("{arguments:?}"));
+    };
+    for (arguments, code, says) in cases {
+        check(&arguments, &mut Command::new(cargo_bin("flowstart")), code, says);
+    }
+    // Without what root may do.
+    let mut cases = vec![
+        (router(tun, lte), 2, "CAP_NET_ADMIN"),
+        (router(["fs-short", "lo"], lte), 2, "CAP_NET_RAW"),
+        (testbed("lte"), 1, "CAP_SYS_ADMIN"),
+    ];
+    if cfg!(feature = "tcp") {
+        cases.push((tcp(["load", "suss"]), 1, "CAP_BPF"));
+    }
+    for (arguments, code, says) in cases {
+        let mut unprivileged = Command::new("setpriv");
+        let none = "-sys_admin,-net_admin,-net_raw,-bpf,-perfmon";
+        unprivileged.args([&format!("--bounding-set={none}"), &format!("--inh-caps={none}"), "--"]);
+        check(&arguments, unprivileged.arg(cargo_bin("flowstart")), code, says);
+    }
+    for name in ["fs-down", "fs-short"] {
+        ip(&["link", "del", name]);
+    }
 }
 
 #[test]

@@ -8,11 +8,10 @@
 mod namespaces;
 
 use std::io::{BufRead, BufReader};
-use std::path::Path;
-use std::process::{Child, Command as Program, Stdio};
+use std::process::{Child, Stdio};
 use std::sync::mpsc::channel;
 
-use namespaces::{Sides, are_missing};
+use namespaces::{Sides, are_missing, read_by_tshark, tshark_is_missing};
 use serde_json::Value;
 
 /// A server that is gone when this is dropped.
@@ -93,27 +92,9 @@ fn an_element_of_the_router_advises_a_rate() {
     }
 }
 
-/// Writes packets of IP into a file as a capture does.
-fn write_capture(file: &Path, packets: &[Vec<u8>]) {
-    // Version 2.4 with packets of up to 64 kB that begin with a header of IP.
-    let head: [u32; 6] = [0xa1b2_c3d4, 2 | 4 << 16, 0, 0, 65_536, 101];
-    let mut bytes: Vec<u8> = head.iter().flat_map(|word| word.to_ne_bytes()).collect();
-    for packet in packets {
-        let length = packet.len() as u32;
-        bytes.extend([0, 0, length, length].iter().flat_map(|word| word.to_ne_bytes()));
-        bytes.extend_from_slice(packet);
-    }
-    std::fs::write(file, bytes).unwrap();
-}
-
 #[test]
 fn tshark_reads_the_options_of_a_transfer_over_ipv6() {
-    if are_missing() {
-        return;
-    }
-    if !Program::new("tshark").arg("--version").output().is_ok_and(|tshark| tshark.status.success()) {
-        assert!(std::env::var("CI").as_deref() != Ok("true"), "CI=true requires this test, which needs tshark");
-        println!("skipped: tshark is not installed");
+    if are_missing() || tshark_is_missing() {
         return;
     }
     let sides = Sides::new(&["--link", "rate=100mbit,rtt=40ms,buffer=1bdp,quick_start=target"]);
@@ -122,18 +103,8 @@ fn tshark_reads_the_options_of_a_transfer_over_ipv6() {
     let capturing = sides.capture_of_clients(until);
     server.got(&sides, "/generate/100KB", &["--quick-start"]);
     drop(go_on);
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("quick-start.pcap");
-    write_capture(&file, &capturing.join().unwrap());
     let fields = ["ipv6.hlim", "ipv6.opt.qs_func", "ipv6.opt.qs_rate", "ipv6.opt.length", "udp.checksum.status"];
-    let mut tshark = Program::new("tshark");
-    tshark.args(["-r", file.to_str().unwrap(), "-o", "udp.check_checksum:TRUE", "-Y", "ipv6.opt.qs_func"]);
-    tshark.args(["-T", "fields"]).args(fields.iter().flat_map(|field| ["-e", field]));
-    let read = String::from_utf8(tshark.output().unwrap().stdout).unwrap();
-    let lines: Vec<Vec<&str>> = read.lines().map(|line| line.split('\t').collect()).collect();
+    let lines = read_by_tshark(&capturing.join().unwrap(), "ipv6.opt.qs_func", &fields);
     // A request that was reduced to the code 11, and its report, each with one option and four bytes that fill it up.
-    assert_eq!(lines, [["63", "0", "11", "6,4", "1"], ["63", "8", "11", "6,4", "1"]], "{read}");
-    let mut malformed = Program::new("tshark");
-    malformed.args(["-r", file.to_str().unwrap(), "-Y", "_ws.malformed"]);
-    assert_eq!(String::from_utf8(malformed.output().unwrap().stdout).unwrap(), "");
+    assert_eq!(lines, [["63", "0", "11", "6,4", "1"], ["63", "8", "11", "6,4", "1"]]);
 }

@@ -578,6 +578,33 @@ fn what_a_router_approves_of_a_request_is_launched() {
 }
 
 #[test]
+fn tshark_reads_the_request_of_a_handshake_and_the_answer() {
+    if namespaces::tshark_is_missing() {
+        return;
+    }
+    let Some(_alone) = alone() else { return };
+    let sides = Sides::over_ipv4(&["--link", "rate=20mbit,rtt=100ms,buffer=1000pkt,quick_start=target"]);
+    let scheme = quick_start(&sides);
+    let server = Server::new(&sides, "fs_quick_start", 300_000);
+    let (go_on, until) = std::sync::mpsc::channel();
+    let capturing = sides.capture_of_clients(until);
+    assert_eq!(get(&sides, &server).1, 300_000);
+    scheme.wait_until_no_connection_is_open();
+    drop(go_on);
+    let fields = ["ip.opt.qs_func", "ip.opt.qs_rate", "ip.ttl", "ip.opt.qs_ttl", "tcp.options.qs.rate"];
+    let more = ["tcp.options.qs.ttl_diff", "tcp.flags.syn", "ip.checksum.status", "tcp.checksum.status"];
+    let filter = "ip.opt.qs_func or tcp.options.qs";
+    let lines = namespaces::read_by_tshark(&capturing.join().unwrap(), filter, &[&fields[..], &more].concat());
+    let [request, answer] = &lines[..] else { panic!("{lines:?}") };
+    // The SYN/ACK asks, and a router of 20 Mbit/s lets pass 40 kbit/s * 2^8. Its own TTL and that of the option start
+    // anywhere, and each router takes one of both.
+    let difference = request[2].parse::<u8>().unwrap().wrapping_sub(request[3].parse().unwrap()).to_string();
+    let [ttl, option_ttl] = [&request[2], &request[3]].map(String::as_str);
+    assert_eq!(*request, ["0", "8", ttl, option_ttl, "", "", "1", "1", "1"], "{lines:?}");
+    assert_eq!(*answer, ["", "", "64", "", "8", &difference, "0", "1", "1"], "{lines:?}");
+}
+
+#[test]
 fn a_client_asks_with_its_syn_and_a_server_answers_if_it_listened_after_the_load() {
     let Some(_alone) = alone() else { return };
     for (asking, is_late, is_launched) in

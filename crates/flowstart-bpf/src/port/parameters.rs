@@ -153,9 +153,11 @@ fn quick_start(config: &quick_start::Config, to: &mut Layout) -> Result<HintUse,
     to.only("granularity", config.granularity == Duration::ZERO, "the kernel's")?;
     let asked = Rate::from_bits_per_sec(config.rate.bits_per_sec() / u64::from(config.parallel));
     let rounded = config.encoding.round(asked, config.rounding);
+    let code = RateCode::at_most(rounded).bits();
+    to.only("rate", code != 0, "what is 80 kbit/s and more when it is divided and rounded")?;
     to.wide(config.header.get());
     to.number(config.iw.unwrap_or(0));
-    to.number(RateCode::at_most(rounded).bits().into());
+    to.number(code.into());
     to.number(COMPARED.get(config.nonce_bits as usize).copied().unwrap_or(COMPARED[2]));
     to.switch(config.ssthresh_after_failure == SsthreshAfterFailure::Reduced);
     to.switch(config.verified == Verified::CongestionAvoidance);

@@ -140,6 +140,9 @@ pub enum Merge {
     /// connection: in a prefix with hosts at different distances a far one may fail that scheme's check of the RTT.
     #[default]
     MostRecent,
+    /// The median of those that are kept, the lower of two: one connection among three moves it no further than to the
+    /// next, however slow or fast its client said that it was.
+    Median,
     /// An exponentially weighted average from the oldest to the latest: `merge(old, curr)` of RFC 9040, section 6.2.
     Ewma {
         /// Weight of the later of two values, above 0 and at most 1. Values outside count as the nearest of these; an
@@ -153,6 +156,11 @@ impl Merge {
     fn merged(self, mut values: impl Iterator<Item = u64>) -> Option<u64> {
         let first = values.next()?;
         let weight = match self {
+            Self::Median => {
+                let mut all: Vec<u64> = std::iter::once(first).chain(values).collect();
+                all.sort_unstable();
+                return all.get((all.len() - 1) / 2).copied();
+            }
             Self::MostRecent => 1.0,
             Self::Ewma { weight } if weight.is_nan() => 1.0,
             Self::Ewma { weight } => weight.clamp(f64::MIN_POSITIVE, 1.0),

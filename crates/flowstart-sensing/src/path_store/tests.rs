@@ -104,6 +104,11 @@ fn observations_merge_as_asked_but_the_rtt_is_the_smallest() {
     // 10; 12.5; 19.375 Mbit/s.
     assert_eq!(record.rate(Merge::Ewma { weight: 0.25 }), Some(Rate::from_bits_per_sec(19_375_000)));
     assert_eq!(PathRecord::default().saved_path(Merge::MostRecent, now), None);
+    // 40,000, 80,000 and 120,000; of two the lower one.
+    assert_eq!(record.saved_path(Merge::Median, now).unwrap().cwnd, Bytes::new(80_000));
+    let two = |latest| self::record(&[seen(0, 50, 40_000, 10), seen(1, 50, latest, 10)]);
+    assert_eq!(two(90_000).saved_path(Merge::Median, now).unwrap().cwnd, Bytes::new(40_000));
+    assert_eq!(two(3_000).saved_path(Merge::Median, now).unwrap().cwnd, Bytes::new(3_000));
 }
 
 #[test]

@@ -35,6 +35,7 @@ Examples:
   flowstart testbed --link lte --server 'iperf3 -s -1 -p {port}' \\
     --client 'iperf3 -c {server} -p {port} -R -n 2M -C cubic'
   flowstart testbed --link rate=10mbit,rtt=200ms,buffer=1bdp --reps 5 --json \\
+    --ready-after 2s \\
     --server 'python3 -m http.server -d /usr/bin {port}' \\
     --client 'curl -so /dev/null http://{server}:{port}/git'
 

@@ -40,6 +40,42 @@ pub(crate) fn are_missing() -> bool {
     true
 }
 
+/// Whether tshark is missing for a test, which then says so.
+pub(crate) fn tshark_is_missing() -> bool {
+    let is_there = Program::new("tshark").arg("--version").output().is_ok_and(|tshark| tshark.status.success());
+    if !is_there {
+        assert!(std::env::var("CI").as_deref() != Ok("true"), "CI=true requires this test, which needs tshark");
+        println!("skipped: tshark is not installed");
+    }
+    !is_there
+}
+
+/// What tshark reads of these packets of IP: a line of fields for each that the filter lets pass. It finds no packet
+/// malformed, and looks at checksums.
+pub(crate) fn read_by_tshark(packets: &[Vec<u8>], filter: &str, fields: &[&str]) -> Vec<Vec<String>> {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("packets.pcap");
+    // A capture of version 2.4 with packets of up to 64 kB that begin with a header of IP.
+    let head: [u32; 6] = [0xa1b2_c3d4, 2 | 4 << 16, 0, 0, 65_536, 101];
+    let mut bytes: Vec<u8> = head.iter().flat_map(|word| word.to_ne_bytes()).collect();
+    for packet in packets {
+        let length = packet.len() as u32;
+        bytes.extend([0, 0, length, length].iter().flat_map(|word| word.to_ne_bytes()));
+        bytes.extend_from_slice(packet);
+    }
+    std::fs::write(&file, bytes).unwrap();
+    let read = |filter: &str, fields: &[&str]| {
+        let mut tshark = Program::new("tshark");
+        tshark.arg("-r").arg(&file).args(["-Y", filter, "-T", "fields"]);
+        for check in ["udp.check_checksum", "tcp.check_checksum", "ip.check_checksum"] {
+            tshark.args(["-o", &format!("{check}:TRUE")]);
+        }
+        String::from_utf8(tshark.args(fields.iter().flat_map(|field| ["-e", field])).output().unwrap().stdout).unwrap()
+    };
+    assert_eq!(read("_ws.malformed", &["frame.number"]), "");
+    read(filter, fields).lines().map(|line| line.split('\t').map(str::to_owned).collect()).collect()
+}
+
 /// The program that is tested, which runs before others (chrt(1)) where the system lets it: on a busy host a program
 /// like all others waits for milliseconds.
 pub(crate) fn program_before_others() -> Program {

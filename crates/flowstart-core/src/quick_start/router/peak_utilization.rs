@@ -102,7 +102,9 @@ impl PeakUtilization {
             self.count(now, false);
             self.busy_until = now;
         }
-        self.busy_until += self.bandwidth.time_for(size);
+        // A link that carries more than its stated bandwidth is busy, and not for longer than intervals are remembered.
+        let most = now + self.config.interval * self.config.intervals as u64;
+        self.busy_until = (self.busy_until + self.bandwidth.time_for(size)).min(most);
     }
 
     /// The highest share of the latest intervals, 0 to 1.
@@ -223,6 +225,19 @@ mod tests {
         let mut peak = peak(Intervals::Fixed);
         send(&mut peak, 0, 1000, 1);
         assert!((peak.share(at(1000)) - 1.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn what_is_more_than_the_stated_bandwidth_is_forgotten() {
+        let mut peak = peak(Intervals::Fixed);
+        // Ten times the bandwidth for 10 s: 100 s of sending.
+        for packet in 0..100_000 {
+            peak.on_departure(Timestamp::ZERO + Duration::from_micros(packet * 100), Bytes::new(1250));
+        }
+        assert!((peak.share(at(10_000)) - 1.0).abs() < 1e-9);
+        // Busy for 0.75 s more, and remembered for as long.
+        assert!(peak.share(at(11_300)) > 0.9);
+        assert_eq!(peak.share(at(11_700)), 0.0);
     }
 
     #[test]

@@ -15,7 +15,7 @@ use super::{Asking, Continuation, Load, More, metrics};
 use crate::command::relay::until_signal;
 use crate::failure::Failure;
 use crate::metrics_listener;
-use crate::output::print;
+use crate::output::{print, wrapped};
 
 /// How often somebody looks whether a signal has come.
 const LOOKS: Duration = Duration::from_millis(50);
@@ -46,10 +46,17 @@ pub(super) fn load(arguments: &Load, ported: &Ported) -> Result<(), Failure> {
     }
     print(&if arguments.form.json {
         format!("{}\n", json!({ "scheme": scheme, "kernel_name": kernel_name, "hints": hints.len() }))
+    } else if let [hint, ..] = &hints[..] {
+        // Who says a network means connections to it.
+        let network = hint.destinations;
+        wrapped(&format!(
+            "loaded {scheme} as {kernel_name}; a route to {network} with `congctl {kernel_name}` gives it to connections to \
+             that network, sysctl net.ipv4.tcp_congestion_control={kernel_name} to all new ones"
+        ))
     } else {
-        format!(
-            "loaded {scheme} as {kernel_name}; sysctl net.ipv4.tcp_congestion_control={kernel_name} makes it the default\n"
-        )
+        wrapped(&format!(
+            "loaded {scheme} as {kernel_name}; sysctl net.ipv4.tcp_congestion_control={kernel_name} makes it the default"
+        ))
     })
 }
 

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use flowstart_bpf::hint::Hint;
+use flowstart_core::units::Bytes;
 use flowstart_sensing::path_store::embedded::EmbeddedStore;
 use flowstart_sensing::path_store::{Merge, PathRecord, Prefix, Retention, UnixTime};
 
@@ -27,9 +28,15 @@ pub(super) fn hints(store: &EmbeddedStore, file: &Path) -> Result<Vec<Hint>, Fai
     Ok(hints)
 }
 
+/// Bytes that any connection sends at once (RFC 6928). A path that holds less needs no hint, and a launch of it would
+/// be slower than none.
+const INITIAL_WINDOW: Bytes = Bytes::new(14_600);
+
 /// What a record says of the paths to its prefix; `None`: nothing that a hint may have.
+///
+/// All connections of a prefix get it, and one slow client is not the prefix: the median counts.
 pub(super) fn hint(prefix: Prefix, record: &PathRecord, now: UnixTime) -> Option<Hint> {
-    let saved = record.saved_path(Merge::MostRecent, now)?;
+    let saved = record.saved_path(Merge::Median, now).filter(|saved| saved.cwnd > INITIAL_WINDOW)?;
     let rate = saved.rate().filter(|rate| Hint::RATES.contains(rate))?;
     let rtt = Some(saved.rtt).filter(|rtt| Hint::RTTS.contains(rtt));
     let lifetime = Some(Retention::default().lifetime);
