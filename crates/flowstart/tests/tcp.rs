@@ -864,6 +864,27 @@ fn what_is_no_pin_is_told_and_hides_no_other_scheme() {
 }
 
 #[test]
+fn a_comparison_gives_a_scheme_what_is_known_of_the_link() {
+    let Some(_alone) = alone() else { return };
+    let scheme = Loaded::new("blitzstart", "blitzstart", &[]);
+    // (launches, starts that were left to the kernel) with a hint and without.
+    for (more, expected, told) in
+        [(&[][..], (2, 0), ""), (&["--no-knowledge"], (2, 2), "left the start to the kernel's CUBIC")]
+    {
+        let mut compare = Command::cargo_bin("flowstart").unwrap();
+        compare.args(["compare", "--world", "sockets", "--transport", "model-tcp:receive_window=open"]);
+        compare.args(["--link", "rate=10mbit,rtt=40ms,buffer=1bdp", "--size", "70KB", "--scheme", "blitzstart"]);
+        let assert = compare.args(["--reps", "2", "--json"]).args(more).assert().success();
+        assert.stderr(contains(told));
+        let status = scheme.status();
+        assert_eq!(
+            (&status["launched"], &status["fell_back"], &status["hints"]),
+            (&expected.0.into(), &expected.1.into(), &0.into())
+        );
+    }
+}
+
+#[test]
 fn a_comparison_between_sockets_takes_loaded_schemes_and_says_what_they_are() {
     let Some(_alone) = alone() else { return };
     let compared = || {
