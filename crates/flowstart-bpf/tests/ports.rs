@@ -47,26 +47,30 @@ fn program(scheme: &str) -> PathBuf {
     made
 }
 
-/// What was decided: window, ssthresh, reason (0: startup goes on), pacing rate in bytes per second (0: none).
+/// What was decided: window, ssthresh, reason (0: startup goes on), pacing rate in bytes per second (0: none), and when
+/// the scheme wants to be called in nanoseconds (`u64::MAX`: never).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Decided {
     cwnd: u64,
     ssthresh: u64,
     reason: u64,
     rate: u64,
+    wakeup: u64,
 }
 
 impl Decided {
     fn read(line: &str) -> Self {
         let fields: Vec<u64> = line.split(' ').map(|field| field.parse().unwrap()).collect();
-        let [cwnd, ssthresh, reason, rate] = fields[..] else { panic!("{line}") };
-        Self { cwnd, ssthresh, reason, rate }
+        let [cwnd, ssthresh, reason, rate, wakeup] = fields[..] else { panic!("{line}") };
+        Self { cwnd, ssthresh, reason, rate, wakeup }
     }
 
     fn is_near(&self, other: &Self) -> bool {
         let near = |one: u64, other: u64| one.abs_diff(other) <= SEGMENT;
         let rates = self.rate.abs_diff(other.rate) <= self.rate / 1000 + 1;
-        near(self.cwnd, other.cwnd) && near(self.ssthresh, other.ssthresh) && self.reason == other.reason && rates
+        let wakeups = self.wakeup.abs_diff(other.wakeup) <= 1000;
+        let windows = near(self.cwnd, other.cwnd) && near(self.ssthresh, other.ssthresh);
+        windows && self.reason == other.reason && rates && wakeups
     }
 }
 
@@ -118,11 +122,31 @@ struct Host {
     is_over: bool,
     /// Whether the scheme needs no launch to be in charge.
     always_starts: bool,
+    /// Whether the program in C says when it wants to be called. Others notice the time with the next event.
+    has_wakeups: bool,
 }
 
 /// A position as TCP counts it.
 fn in_tcp(position: u64) -> u32 {
     FIRST.wrapping_add(position as u32)
+}
+
+/// What a scheme is told of a path, behind the event's name.
+fn known(path: &PathKnowledge) -> String {
+    let micros = |time: Option<Duration>| time.map_or(0, |time| time.as_nanos() / 1000);
+    let bytes = |bytes: Option<Bytes>| bytes.map_or(0, Bytes::get);
+    format!(
+        "{} {} {} {} {} {} {} {} {SEGMENT} {} {FIRST}",
+        micros(path.handshake_rtt),
+        micros(path.min_rtt()),
+        bytes(path.bytes_waiting),
+        bytes(path.receive_window),
+        path.hint.map_or(0, |hint| hint.bandwidth.bits_per_sec() / 8),
+        micros(path.saved.map(|saved| saved.rtt)),
+        micros(path.saved.map(|saved| saved.age)),
+        path.approved_rate.map_or(0, |rate| rate.bits_per_sec() / 8),
+        10 * SEGMENT,
+    )
 }
 
 impl Host {
@@ -145,6 +169,7 @@ impl Host {
             expected: Vec::new(),
             is_over: false,
             always_starts: !config.has_launch(),
+            has_wakeups: matches!(config, StartupConfig::Suss(_)),
         }
     }
 
@@ -153,33 +178,51 @@ impl Host {
         rate.map_or(0, |rate| rate.bits_per_sec() / 8)
     }
 
-    fn launch(&mut self, path: &PathKnowledge) {
-        let micros = |time: Option<Duration>| time.map_or(0, |time| time.as_nanos() / 1000);
-        let bytes = |bytes: Option<Bytes>| bytes.map_or(0, Bytes::get);
-        self.rtt = micros(path.handshake_rtt);
+    fn wakeup(&mut self) -> u64 {
+        let wakeup = self.scheme.as_dyn().next_wakeup();
+        if self.has_wakeups && wakeup != Timestamp::NEVER { wakeup.as_nanos() } else { u64::MAX }
+    }
+
+    /// Launches, and returns whether startup goes on.
+    fn launch(&mut self, path: &PathKnowledge) -> bool {
+        self.rtt = path.handshake_rtt.map_or(0, |rtt| rtt.as_nanos() / 1000);
         let launch = self.scheme.as_dyn().launch(self.now, path, &mut DecisionLog::default());
-        writeln!(
-            self.script,
-            "launch {} {} {} {} {} {} {} {} {SEGMENT} {} {FIRST}",
-            self.rtt,
-            micros(path.min_rtt()),
-            bytes(path.bytes_waiting),
-            bytes(path.receive_window),
-            path.hint.map_or(0, |hint| hint.bandwidth.bits_per_sec() / 8),
-            micros(path.saved.map(|saved| saved.rtt)),
-            micros(path.saved.map(|saved| saved.age)),
-            path.approved_rate.map_or(0, |rate| rate.bits_per_sec() / 8),
-            10 * SEGMENT,
-        )
-        .unwrap();
+        writeln!(self.script, "launch {}", known(path)).unwrap();
         let Launch { cwnd, pacing_rate, continuation, .. } = launch;
         self.window.cwnd = cwnd;
         let enters = self.scheme.as_dyn().take_phase().is_some();
         let is_launch = self.always_starts || enters || launch != Launch::window(cwnd);
         let ssthresh = continuation.map_or(u64::MAX, |continuation| continuation.ssthresh.get());
         let rate = pacing_rate.map_or(0, |rate| rate.bits_per_sec() / 8);
-        self.expected.push(Decided { cwnd: cwnd.get(), ssthresh, reason: is_launch.into(), rate });
+        let wakeup = self.wakeup();
+        self.expected.push(Decided { cwnd: cwnd.get(), ssthresh, reason: is_launch.into(), rate, wakeup });
         self.is_over = !is_launch || continuation.is_some();
+        !self.is_over
+    }
+
+    /// The application writes its data in two pieces, of which the first is known at the launch of the program in C. If
+    /// it is enough for a launch, `packets` of it leave before the second one comes. The core gets all at once.
+    fn launch_in_pieces(config: &StartupConfig, path: &PathKnowledge, first: Bytes, packets: u64) -> Self {
+        let mut early = Self::new(config);
+        let launched_early = early.launch(&PathKnowledge { bytes_waiting: Some(first), ..*path });
+        let mut host = Self::new(config);
+        let launches = host.launch(path);
+        if !launches {
+            return early;
+        }
+        if launched_early {
+            host.script = early.script;
+            for _ in 0..packets.min(early.window.cwnd.get() / SEGMENT) {
+                host.send();
+            }
+            writeln!(host.script, "more {}", known(path)).unwrap();
+            host.expected = early.expected;
+            host.decided(Step::Continue { cwnd: host.window.cwnd });
+        } else {
+            host.script.insert_str(0, &early.script);
+            host.expected.splice(..0, early.expected);
+        }
+        host
     }
 
     fn decided(&mut self, step: Step) {
@@ -193,7 +236,8 @@ impl Host {
         };
         self.window.cwnd = cwnd;
         let rate = self.rate();
-        self.expected.push(Decided { cwnd: cwnd.get(), ssthresh, reason, rate });
+        let wakeup = self.wakeup();
+        self.expected.push(Decided { cwnd: cwnd.get(), ssthresh, reason, rate, wakeup });
     }
 
     fn in_flight(&self) -> Bytes {
@@ -216,10 +260,7 @@ impl Host {
                     if self.in_flight() + Bytes::new(SEGMENT) > self.window.cwnd {
                         break;
                     }
-                    self.sent += SEGMENT;
-                    let sent = Sent::new(self.now, Bytes::new(SEGMENT), self.in_flight(), self.sent);
-                    self.scheme.as_dyn().on_sent(&sent);
-                    writeln!(self.script, "sent {} {}", in_tcp(self.sent), self.in_flight().get()).unwrap();
+                    self.send();
                 }
             }
             Event::Acknowledge(packets, longer) => self.acknowledge(packets, self.rtt + longer),
@@ -228,6 +269,13 @@ impl Host {
             Event::Lose(packets) => self.lose(packets),
             Event::Mark => self.congestion(Bytes::ZERO, self.sent),
         }
+    }
+
+    fn send(&mut self) {
+        self.sent += SEGMENT;
+        let sent = Sent::new(self.now, Bytes::new(SEGMENT), self.in_flight(), self.sent);
+        self.scheme.as_dyn().on_sent(&sent);
+        writeln!(self.script, "sent {} {}", in_tcp(self.sent), self.in_flight().get()).unwrap();
     }
 
     fn acknowledge(&mut self, packets: u64, rtt: u64) {
@@ -264,9 +312,21 @@ impl Host {
     fn send_again(&mut self, bytes: Bytes) {
         for number in 1..=bytes.get() / SEGMENT {
             let position = self.acknowledged + number * SEGMENT;
-            self.scheme.as_dyn().on_retransmission(position, Bytes::new(SEGMENT));
+            if number > 1 {
+                self.scheme.as_dyn().on_retransmission(position, Bytes::new(SEGMENT));
+            }
             writeln!(self.script, "again {} {SEGMENT}", in_tcp(position - SEGMENT)).unwrap();
         }
+    }
+
+    /// Data arrives while the oldest packet is missing. The kernel's own rule moves the window meanwhile.
+    fn repair(&mut self, bytes: Bytes) {
+        let in_flight = self.in_flight();
+        let delivered = in_flight.saturating_sub(bytes);
+        let mut ack = Ack::new(self.now, delivered, delivered.get() / SEGMENT, self.acknowledged);
+        (ack.in_flight_before, ack.in_flight) = (in_flight, in_flight.saturating_sub(delivered));
+        let _ = self.scheme.as_dyn().on_ack_in_recovery(&ack, self.window, &self.estimator);
+        writeln!(self.script, "repair {}", delivered.get()).unwrap();
     }
 
     fn congestion(&mut self, bytes: Bytes, position: u64) {
@@ -275,14 +335,13 @@ impl Host {
         let loss = Loss { now: self.now, bytes, position, in_flight_before: before, in_flight };
         if bytes > Bytes::ZERO {
             self.scheme.as_dyn().on_lost(&loss);
-            // Which packet is sent again first; the rest is told behind the event.
-            self.scheme.as_dyn().on_retransmission(self.acknowledged + SEGMENT, Bytes::ZERO);
+            // The packet that is sent again first; the rest is told behind the event.
+            self.scheme.as_dyn().on_retransmission(self.acknowledged + SEGMENT, Bytes::new(SEGMENT));
         }
         let step = self.scheme.as_dyn().on_congestion(&loss, self.window, reduced);
-        // What the scheme finds out from the retransmissions the kernel's program sees at the oldest packet.
-        let in_launch = u8::from(matches!(step, Step::Continue { .. }));
         let (lost, position) = (bytes.get(), in_tcp(position));
-        writeln!(self.script, "congestion {lost} {position} {in_launch} {}", reduced.get()).unwrap();
+        let missing = in_tcp(self.acknowledged);
+        writeln!(self.script, "congestion {lost} {position} {missing} {}", reduced.get()).unwrap();
         let recovers = matches!(step, Step::Continue { .. });
         let step = match step {
             // The core does not say whether it was a loss or a mark.
@@ -295,6 +354,7 @@ impl Host {
         self.decided(step);
         if recovers {
             self.send_again(bytes);
+            self.repair(bytes);
             let step = self.scheme.as_dyn().on_recovered(self.now, self.window);
             self.script.push_str("recovered\n");
             self.decided(step);
@@ -302,22 +362,25 @@ impl Host {
     }
 }
 
-/// Runs a transfer in both and compares all decisions.
-fn both_agree(program: &Path, config: &StartupConfig, path: &PathKnowledge, events: &[Event]) {
-    let mut host = Host::new(config);
-    host.launch(path);
-    for event in events {
-        host.happens(*event);
-    }
+/// What the scheme in C decides.
+fn decisions(program: &Path, config: &StartupConfig, script: &str) -> Vec<Decided> {
     let parameters = Ported::new(config).unwrap().parameters;
     let parameters: String = parameters.iter().map(|byte| format!("{byte:02x}")).collect();
     let mut command = Command::new(program);
     let mut child = command.arg(parameters).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     // A scheme that does not launch ends without reading the rest.
-    drop(child.stdin.take().unwrap().write_all(host.script.as_bytes()));
+    drop(child.stdin.take().unwrap().write_all(script.as_bytes()));
     let told = child.wait_with_output().unwrap();
-    assert!(told.status.success(), "{}", host.script);
-    let decided: Vec<_> = String::from_utf8(told.stdout).unwrap().lines().map(Decided::read).collect();
+    assert!(told.status.success(), "{script}");
+    String::from_utf8(told.stdout).unwrap().lines().map(Decided::read).collect()
+}
+
+/// Continues a transfer in both and compares all decisions.
+fn both_agree(program: &Path, config: &StartupConfig, mut host: Host, events: &[Event]) {
+    for event in events {
+        host.happens(*event);
+    }
+    let decided = decisions(program, config, &host.script);
     assert_eq!(decided.len(), host.expected.len(), "{}", host.script);
     for (number, (ours, core)) in decided.iter().zip(&host.expected).enumerate() {
         assert!(ours.is_near(core), "decision {number}: {ours:?} instead of {core:?} after\n{}", host.script);
@@ -359,7 +422,9 @@ fn agrees(scheme: &str, configs: impl Strategy<Value = StartupConfig>) {
     // Transfers with few troubles come far, others have many.
     let events = prop_oneof![events(1), events(20), events(400)];
     proptest!(cases, |(config in configs, path in path(), events in events)| {
-        both_agree(&program, &config, &path, &events);
+        let mut host = Host::new(&config);
+        host.launch(&path);
+        both_agree(&program, &config, host, &events);
     });
 }
 
@@ -369,7 +434,66 @@ fn jump_start_is_that_of_the_core() {
         let threshold = threshold.map(Bytes::new);
         StartupConfig::JumpStart(jump_start::Config { threshold, pacing, ..Default::default() })
     });
-    agrees("jump-start", configs);
+    agrees("jump-start", configs.clone());
+    // All that may be launched need not wait at once.
+    let program = program("jump-start");
+    let cases = ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() };
+    let pieces = (0.0..1.0, 0..100_u64);
+    proptest!(cases, |(config in configs, path in path(), (share, packets) in pieces, events in events(20))| {
+        let first = path.bytes_waiting.unwrap().scale(share);
+        let host = Host::launch_in_pieces(&config, &path, first, packets);
+        both_agree(&program, &config, host, &events);
+    });
+}
+
+/// 100 packets of 1000 bytes leave, of which `first` wait for no acknowledgement. Ten seem lost, and then all of them
+/// arrive. Returns what follows.
+fn undone(scheme: &str, config: &StartupConfig, first: u32) -> Vec<Decided> {
+    let mut script = format!("launch 100000 100000 100000 1000000 2000000 100000 1000000 1000000 1000 10000 {FIRST}\n");
+    let at = |packets: u32| FIRST.wrapping_add(packets * 1000);
+    let mut tell = |line: String| writeln!(script, "{line}").unwrap();
+    tell(format!("sent {} {}", at(first), first * 1000));
+    // Careful Resume jumps with this one.
+    tell(format!("ack 100000000 10000 100000 100000 10000 {} {} 1000 1", at(10), at(20)));
+    tell(format!("sent {} 90000", at(100)));
+    tell(format!("congestion 10000 {} {} 70000", at(20), at(10)));
+    tell(format!("again {} 10000", at(10)));
+    tell("undo".into());
+    tell(format!("ack 200000000 20000 100000 100000 70000 {} {} 1000 1", at(30), at(100)));
+    tell(format!("congestion 8000 {} {} 60000", at(38), at(30)));
+    tell(format!("again {} 8000", at(30)));
+    tell("recovered".into());
+    let decided = decisions(&program(scheme), config, &script);
+    assert_eq!((decided[0].reason, decided[2].reason), (1, 0), "{scheme} stays in charge: {decided:?}");
+    decided[3..].to_vec()
+}
+
+#[test]
+fn what_seemed_lost_leaves_no_trace() {
+    // Slow start goes on: the window of recovery grows by what arrives.
+    let slow_start = |after: &[Decided], cwnd: u64| {
+        assert_eq!((after[0].cwnd, after[0].reason, after[0].rate), (cwnd + 20_000, 0, 0), "{after:?}");
+    };
+    // Jump-Start and More-Start go on validating. R counts 8 packets of the second loss, none of the first:
+    // (D - R) / 2 = (100 - 8) / 2 = 46 packets.
+    let jump = StartupConfig::JumpStart(jump_start::Config::default());
+    let more = StartupConfig::MoreStart(more_start::Config::default());
+    for (scheme, config, half) in [("jump-start", jump, 46_000), ("more-start", more, 46_000)] {
+        let after = undone(scheme, &config, 90);
+        slow_start(&after, 70_000);
+        assert_eq!((after[1].cwnd, after[1].reason), (60_000, 0), "{scheme}");
+        assert_eq!((after[2].cwnd, after[2].reason), (half, 2), "{scheme} ends with the loss");
+    }
+    // The jump of Careful Resume and the approved window of Quick-Start are over: the second loss ends startup.
+    let careful = StartupConfig::CarefulResume(careful_resume::Config::default());
+    let after = undone("careful-resume", &careful, 10);
+    // Half of the pipe at the jump, 10 packets.
+    slow_start(&after, 5_000);
+    assert_eq!((after[1].cwnd, after[1].reason), (60_000, 2));
+    let quick = StartupConfig::QuickStart(quick_start::Config::default());
+    let after = undone("quick-start", &quick, 90);
+    slow_start(&after, 10_000);
+    assert_eq!((after[1].cwnd, after[1].reason), (60_000, 2));
 }
 
 /// A rate of 100 kbit/s to 1 Gbit/s.

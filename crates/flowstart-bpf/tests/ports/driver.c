@@ -17,8 +17,19 @@ static u64 cwnd;
 static void decided(struct step step)
 {
 	cwnd = step.cwnd;
-	printf("%llu %llu %u %llu\n", step.cwnd, step.ssthresh, (unsigned)step.reason,
-	       (u64)SCHEME(pacing_rate)(&scheme));
+	printf("%llu %llu %u %llu %llu\n", step.cwnd, step.ssthresh, (unsigned)step.reason,
+	       (u64)SCHEME(pacing_rate)(&scheme), (u64)SCHEME(next_wakeup)(&scheme));
+}
+
+/* What is known of a path behind `event`; whether the line is one of it. */
+static int reads_path(const char *line, const char *event, struct path *path, unsigned *position)
+{
+	size_t length = strlen(event);
+
+	return !strncmp(line, event, length) &&
+	       sscanf(line + length, "%llu %llu %llu %llu %llu %llu %llu %llu %llu %llu %u", &path->handshake_rtt,
+		      &path->min_rtt, &path->bytes_waiting, &path->receive_window, &path->hint_rate, &path->saved_rtt,
+		      &path->saved_age, &path->approved_rate, &path->segment, &path->initial_window, position) == 11;
 }
 
 static int configure(const char *text)
@@ -47,18 +58,26 @@ int main(int count, char **arguments)
 		struct path path;
 		struct ack ack;
 		u64 bytes;
-		unsigned position, in_use, in_launch;
+		unsigned position, in_use, missing;
 		struct loss loss;
 
-		if (sscanf(line, "launch %llu %llu %llu %llu %llu %llu %llu %llu %llu %llu %u", &path.handshake_rtt, &path.min_rtt,
-			   &path.bytes_waiting, &path.receive_window, &path.hint_rate, &path.saved_rtt,
-			   &path.saved_age, &path.approved_rate, &path.segment, &path.initial_window, &position) == 11) {
+		if (reads_path(line, "launch ", &path, &position)) {
 			struct launch launch = SCHEME(launch)(&scheme, &config, &path, position);
+			u64 room = SCHEME(send_buffer)(&config, &path);
 
 			cwnd = launch.cwnd;
-			printf("%llu %llu %d %llu\n", launch.cwnd, launch.ssthresh, launch.launched, launch.pacing_rate);
-			if (!launch.launched)
+			printf("%llu %llu %d %llu %llu\n", launch.cwnd, launch.ssthresh, launch.launched,
+			       launch.pacing_rate, (u64)SCHEME(next_wakeup)(&scheme));
+			if (launch.launched && room < launch.cwnd) {
+				fprintf(stderr, "room for %llu of %llu bytes\n", room, launch.cwnd);
+				return 1;
+			}
+			if (!launch.launched && !SCHEME(may_launch_later)(&config, &path))
 				return 0;
+		} else if (reads_path(line, "more ", &path, &position)) {
+			if (SCHEME(waiting)(&scheme, &config, &path))
+				cwnd = SCHEME(launched)(&scheme);
+			decided(goes_on(cwnd));
 		} else if (sscanf(line, "sent %u %llu", &position, &bytes) == 2) {
 			SCHEME(on_sent)(&scheme, position, bytes);
 		} else if (sscanf(line, "ack %llu %llu %llu %llu %llu %u %u %llu %u", &ack.now, &ack.bytes, &ack.rtt,
@@ -68,12 +87,16 @@ int main(int count, char **arguments)
 			decided(SCHEME(on_ack)(&scheme, &config, &ack, cwnd));
 		} else if (sscanf(line, "again %u %llu", &position, &bytes) == 2) {
 			SCHEME(on_retransmission)(&scheme, position, bytes);
-		} else if (sscanf(line, "congestion %llu %u %u %llu", &loss.bytes, &loss.position, &in_launch,
+		} else if (sscanf(line, "congestion %llu %u %u %llu", &loss.bytes, &loss.position, &missing,
 				  &bytes) == 4) {
-			loss.in_launch = in_launch;
+			loss.in_launch = SCHEME(has_in_launch)(&scheme, missing);
 			decided(SCHEME(on_congestion)(&scheme, &loss, bytes));
 		} else if (sscanf(line, "time %llu", &bytes) == 1) {
 			decided(goes_on(SCHEME(on_time)(&scheme, bytes, cwnd)));
+		} else if (sscanf(line, "repair %llu", &bytes) == 1) {
+			SCHEME(on_ack_in_recovery)(&scheme, bytes);
+		} else if (!strcmp(line, "undo\n")) {
+			SCHEME(on_undo)(&scheme);
 		} else if (!strcmp(line, "recovered\n")) {
 			decided(SCHEME(on_recovered)(&scheme, cwnd));
 		} else {
