@@ -7,11 +7,15 @@ const CLASSES: u64 = 16;
 /// Classes of all times of 64 bits: those below [`CLASSES`] nanoseconds have one for each.
 const ALL: usize = ((64 - CLASSES.ilog2() as usize) + 1) * CLASSES as usize;
 
+/// A packet that leaves later than this has not had its link: the departures of 1 Gbit/s are to be as near as this.
+pub const TOO_LATE: Duration = Duration::from_micros(500);
+
 /// Counts of times.
 #[derive(Clone)]
 pub(crate) struct Lateness {
     counts: Box<[u64; ALL]>,
     count: u64,
+    too_late: u64,
     largest: Duration,
 }
 
@@ -24,6 +28,17 @@ pub struct Late {
     pub p99: Duration,
     /// None was later.
     pub largest: Duration,
+    /// Packets.
+    pub count: u64,
+    /// Those that were later than [`TOO_LATE`].
+    pub too_late: u64,
+}
+
+impl Late {
+    /// Whether this host cannot do what the link says: more than one of 100 packets were too late.
+    pub fn is_host_too_slow(&self) -> bool {
+        u128::from(self.too_late) * 100 > self.count.into()
+    }
 }
 
 impl std::fmt::Debug for Lateness {
@@ -49,7 +64,7 @@ fn longest(class: usize) -> u64 {
 
 impl Lateness {
     pub(crate) fn new() -> Self {
-        Self { counts: Box::new([0; ALL]), count: 0, largest: Duration::ZERO }
+        Self { counts: Box::new([0; ALL]), count: 0, too_late: 0, largest: Duration::ZERO }
     }
 
     /// A packet was so late.
@@ -58,11 +73,18 @@ impl Lateness {
             *count += 1;
         }
         self.count += 1;
+        self.too_late += u64::from(late > TOO_LATE);
         self.largest = self.largest.max(late);
     }
 
     pub(crate) fn late(&self) -> Late {
-        Late { median: self.quantile(50), p99: self.quantile(99), largest: self.largest }
+        Late {
+            median: self.quantile(50),
+            p99: self.quantile(99),
+            largest: self.largest,
+            count: self.count,
+            too_late: self.too_late,
+        }
     }
 
     /// The time that `percent` of the packets did not exceed.
@@ -90,10 +112,22 @@ mod tests {
         for micros in 1..=200 {
             lateness.record(Duration::from_nanos(micros * 1000));
         }
-        let Late { median, p99, largest } = lateness.late();
+        let Late { median, p99, largest, .. } = lateness.late();
         let within = |time: Duration, exact: u64| (exact..=exact + exact / 16).contains(&time.as_nanos());
         assert!(within(median, 100_000) && within(p99, 198_000), "{median:?} {p99:?}");
         assert_eq!(largest, Duration::from_nanos(200_000));
+    }
+
+    #[test]
+    fn a_host_is_too_slow_if_more_than_one_of_100_packets_are_too_late() {
+        let mut lateness = Lateness::new();
+        (0..99).for_each(|_| lateness.record(TOO_LATE));
+        lateness.record(TOO_LATE + Duration::from_nanos(1));
+        let late = lateness.late();
+        assert_eq!((late.count, late.too_late, late.is_host_too_slow()), (100, 1, false));
+        lateness.record(Duration::from_millis(1));
+        assert!(lateness.late().is_host_too_slow());
+        assert!(!Late::default().is_host_too_slow());
     }
 
     proptest! {

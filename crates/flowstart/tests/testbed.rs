@@ -152,6 +152,24 @@ fn others_are_established_flows_of_the_kernels_tcp_and_the_harm_to_them_is_told(
 }
 
 #[test]
+fn a_rate_that_this_host_cannot_carry_is_no_secret() {
+    if namespaces::are_missing() {
+        return;
+    }
+    let mut command = Command::new(cargo_bin("flowstart"));
+    command.args(["compare", "--link", "rate=100gbit,rtt=10ms,buffer=1bdp", "--size", "50MB", "--json"]);
+    command.args(["--transport", "model-tcp:receive_window=auto", "--scheme", "stack"]);
+    command.args(["--world", "sockets", "--reps", "1"]);
+    let (told, stderr) = output(command);
+    assert!(told.status.success(), "{stderr}");
+    let found =
+        stderr.lines().find(|line| line.contains("too slow for the link")).unwrap_or_else(|| panic!("{stderr}"));
+    let counts: Vec<u64> = found.split([' ', '.']).filter_map(|word| word.parse().ok()).collect();
+    // 50 MB are 34,530 packets of 1448 bytes; with acknowledgements there are more.
+    assert!(counts[1] > 34_530 && counts[0] * 100 > counts[1] && counts[0] <= counts[1], "{found}");
+}
+
+#[test]
 fn a_signal_during_a_transfer_leaves_no_folder() {
     if namespaces::are_missing() {
         return;

@@ -21,6 +21,8 @@ use flowstart_lab::trace::observe::{Kept, Wanted};
 use flowstart_report::PublishedTable;
 use flowstart_validate::published_table;
 
+#[cfg(target_os = "linux")]
+use super::router::warn_of_slow_host;
 use crate::failure::{FAILED, Failure};
 use crate::interruption::leaves_nothing_half_written;
 use crate::output;
@@ -277,6 +279,8 @@ pub(crate) fn perform(study: &Study, results: &Results) -> Result<ExitCode, Fail
         let latest = latest.as_millis_f64();
         note!("this machine sent each packet at most {latest:.1} ms after its time; a busy one is later");
     }
+    #[cfg(target_os = "linux")]
+    warn_of_slow_host(&sockets.late());
     #[cfg(target_os = "linux")]
     if sockets.lost() > 0 {
         tell!("warning: this machine was too slow and lost {} packets that no link dropped", sockets.lost());

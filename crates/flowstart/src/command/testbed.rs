@@ -14,7 +14,7 @@ use serde_json::json;
 
 use super::real_link::real_link;
 use super::relay::until_signal;
-use super::router::{as_json, in_words};
+use super::router::{as_json, in_words, warn_of_slow_host};
 use crate::failure::{FAILED, Failure};
 use crate::output::print;
 use crate::quic::std_time;
@@ -219,6 +219,7 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
             Failure::Other(format!("setpriv and unshare (util-linux), which start programs: {error}"))
         })?;
         arguments.say(rep, &ran, &told)?;
+        warn_of_slow_host(&told.late);
         let has_server_failed = ran.server.is_some_and(|server| !server.success());
         if !ran.status.success() || ran.is_cut_off || has_server_failed || stop.load(Ordering::Relaxed) {
             code = ExitCode::from(FAILED);

@@ -22,6 +22,7 @@ use std::time::Instant;
 use flowstart_core::quick_start::router::{self as quick_start, Behaviour};
 use flowstart_core::time::Duration;
 use flowstart_emu::dumbbell::Dumbbell;
+use flowstart_emu::lateness::Late;
 use flowstart_emu::router;
 use flowstart_emu::watch::{self, Counts, Watch};
 use flowstart_lab::run::harm::{AFTERMATH, Service};
@@ -42,6 +43,10 @@ pub(crate) struct Sockets {
     latest: AtomicU64,
     /// Packets that this host lost.
     lost: AtomicU64,
+    /// Packets of the links.
+    packets: AtomicU64,
+    /// Those of them that left too late.
+    too_late: AtomicU64,
     /// Transfers whose start a scheme left to the kernel.
     fell_back: AtomicU64,
 }
@@ -88,6 +93,12 @@ impl Sockets {
     /// Packets that this host lost, because it was too slow for them.
     pub(crate) fn lost(&self) -> u64 {
         self.lost.load(Ordering::Relaxed)
+    }
+
+    /// How many packets left, and how many of them too late.
+    pub(crate) fn late(&self) -> Late {
+        let [count, too_late] = [&self.packets, &self.too_late].map(|packets| packets.load(Ordering::Relaxed));
+        Late { count, too_late, ..Late::default() }
     }
 
     /// Transfers whose start a scheme of the kernel's TCP left to the kernel, for it lacked its input.
@@ -137,6 +148,8 @@ impl Sockets {
         let lost = told.lost_by_host();
         self.latest.fetch_max(told.latest.as_nanos(), Ordering::Relaxed);
         self.lost.fetch_add(lost, Ordering::Relaxed);
+        self.packets.fetch_add(told.late.count, Ordering::Relaxed);
+        self.too_late.fetch_add(told.late.too_late, Ordering::Relaxed);
         Ok(lost)
     }
 }

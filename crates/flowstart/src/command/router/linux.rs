@@ -13,7 +13,7 @@ use serde_json::json;
 use super::control::Control;
 use super::latest::Latest;
 use super::packet_log::PacketLog;
-use super::told::{Moment, as_json, in_words, lately_as_json, lately_in_words};
+use super::told::{Moment, as_json, in_words, lately_as_json, lately_in_words, warn_of_slow_host};
 use super::units::seconds;
 use super::view::View;
 use super::{Arguments, metrics};
@@ -155,6 +155,7 @@ pub(super) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
     } else {
         tell!("{}", in_words(&told));
     }
+    warn_of_slow_host(&told.late);
     told_lines.and(logged)?;
     ended.map(|()| ExitCode::SUCCESS).map_err(failure)
 }

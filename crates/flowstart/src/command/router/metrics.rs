@@ -75,6 +75,8 @@ fn text(told: &Told) -> String {
         "Packets that the log leaves out",
         &[(String::new(), told.unlogged)],
     );
+    let too_late = [(String::new(), late.too_late)];
+    metric(&mut text, "too_late_packets", "counter", "Packets that left more than 0.5 ms late", &too_late);
     let quantiles = [("0.5", late.median), ("0.99", late.p99), ("1", late.largest)];
     let quantiles = quantiles.map(|(share, late)| (format!("quantile=\"{share}\""), seconds(late)));
     metric(&mut text, "left_late_seconds", "gauge", "How late packets left, since the begin", &quantiles);

@@ -27,7 +27,7 @@ mod units;
 #[cfg(target_os = "linux")]
 mod view;
 #[cfg(target_os = "linux")]
-pub(super) use told::{as_json, in_words};
+pub(super) use told::{as_json, in_words, warn_of_slow_host};
 
 #[derive(Debug, Args)]
 #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "the command is refused there"))]

@@ -1,6 +1,7 @@
 //! What a router has counted, in words and as JSON.
 
 use flowstart_core::time::{Duration, Timestamp};
+use flowstart_emu::lateness::{Late, TOO_LATE};
 use flowstart_emu::router::{Direction, Told};
 use serde_json::{Value, json};
 
@@ -60,6 +61,10 @@ pub(in crate::command) fn in_words(told: &Told) -> String {
     let [median, p99] = [told.late.median, told.late.p99].map(micros);
     format!("{}; {}; at most {latest:.1} ms late", of("to clients", &told.down), of("back", &told.up))
         + &format!(", half of the packets {median:.0} us or less, 99 of 100 {p99:.0} us or less")
+        + &match told.late.too_late {
+            0 => String::new(),
+            late => format!(", {late} of {} more than {:.1} ms", told.late.count, TOO_LATE.as_millis_f64()),
+        }
         + &seen_scone_in_words(&told.scone)
         + &quick_start_in_words(&told.quick_start)
         + &unsent_in_words(told.refused, told.unsent)
@@ -67,6 +72,19 @@ pub(in crate::command) fn in_words(told: &Told) -> String {
             0 => String::new(),
             unlogged => format!("; {unlogged} packets are missing in the packet log"),
         }
+}
+
+/// Says so if this host cannot do what the link says.
+pub(in crate::command) fn warn_of_slow_host(late: &Late) {
+    if late.is_host_too_slow() {
+        tell!(
+            "warning: this machine is too slow for the link: {} of {} packets left more than {:.1} ms late. A lower \
+             rate, or `chrt --fifo 10` before the command, may help",
+            late.too_late,
+            late.count,
+            TOO_LATE.as_millis_f64()
+        );
+    }
 }
 
 pub(in crate::command) fn as_json(told: &Told) -> Value {
@@ -105,6 +123,7 @@ pub(in crate::command) fn as_json(told: &Told) -> Value {
             "p99": micros(told.late.p99),
             "max": micros(told.late.largest),
         },
+        "too_late": told.late.too_late,
         "unlogged": told.unlogged,
     })
 }
