@@ -1,6 +1,7 @@
 //! The startup scheme and congestion avoidance of connections.
 
 use flowstart_core::avoidance::{AvoidanceConfig, cubic};
+use flowstart_core::controller::ControllerConfig;
 use flowstart_core::needs::Needs;
 use flowstart_core::sources::Known;
 use flowstart_core::startup::{StartupConfig, quick_start, slow_start};
@@ -36,8 +37,21 @@ impl Scheme {
     ///
     /// [`Unsupported`] when the QUIC stack cannot run them.
     pub fn new(name: &str, startup: StartupConfig, avoidance: AvoidanceConfig) -> Result<Self, Unsupported> {
-        let shares_window = startup.needs().contains(Needs::SHARED_WINDOW);
-        Ok(Self { name: name.to_owned(), factory: ControllerFactory::new(startup, avoidance)?, shares_window })
+        Ok(Self::of(name, ControllerFactory::new(startup, avoidance)?))
+    }
+
+    /// A scheme and congestion avoidance with policies of the caller's.
+    ///
+    /// # Errors
+    ///
+    /// [`Unsupported`] when the QUIC stack cannot run them.
+    pub fn with_config(name: &str, config: ControllerConfig) -> Result<Self, Unsupported> {
+        Ok(Self::of(name, ControllerFactory::with_config(config)?))
+    }
+
+    fn of(name: &str, factory: ControllerFactory) -> Self {
+        let shares_window = factory.config().startup.needs().contains(Needs::SHARED_WINDOW);
+        Self { name: name.to_owned(), factory, shares_window }
     }
 
     /// As it is, if it works where nobody asks routers.

@@ -100,7 +100,9 @@ impl Pair<'_> {
     fn server(&self) -> Result<server::Config, String> {
         let (plan, cell) = (self.plan, self.cell);
         let avoidance = plan.avoidance_of(cell).value;
-        let scheme = Scheme::new(&plan.schemes[cell.scheme].text, self.startup().clone(), avoidance.clone());
+        // The policies of the stack in simulated time, among them how far slow start is spread.
+        let controller = plan.transport_of(cell).profile.controller(self.startup().clone(), avoidance.clone());
+        let scheme = Scheme::with_config(&plan.schemes[cell.scheme].text, controller);
         let schemes = Schemes::new(scheme.map_err(words)?, Scheme::plain(&avoidance).map_err(words)?);
         let tls = Certificate::SelfSigned.config(&[H3], &Warnings::default()).map_err(words)?;
         let mut config = server::Config::new(tls, schemes);

@@ -43,7 +43,8 @@ fn is_of_sockets(transport: &Transport) -> bool {
         return initial_receive_window.is_none() || receive_buffer.is_some();
     }
     let Ok(plain) = Transport::parse("transport", QUIC) else { return false };
-    let profile = Profile { receive_window: transport.profile.receive_window, ..Profile::clone(&plain.profile) };
+    let Profile { receive_window, pacing, .. } = *transport.profile;
+    let profile = Profile { receive_window, pacing, ..Profile::clone(&plain.profile) };
     *transport.profile == profile && transport.stack.as_ref().is_some_and(StackOptions::is_of_sockets)
 }
 
@@ -69,8 +70,8 @@ pub(in crate::study) fn check(plan: &Plan) -> Result<(), InputError> {
         Err(InputError::new(field, text, format!("with world sockets allowed is {allowed}")))
     };
     if let Some(transport) = plan.transports.iter().find(|transport| !is_of_sockets(transport)) {
-        let allowed = "quic, the real stack, with receive_window, hint_policy and mtu_discovery, or model-tcp with profile tcp-linux \
-                       and receive_window, which is the kernel's TCP there";
+        let allowed = "quic, the real stack, with receive_window, pacing, hint_policy and mtu_discovery, or model-tcp \
+                       with profile tcp-linux and receive_window, which is the kernel's TCP there";
         return refused("transport", &transport.text, allowed);
     }
     if plan.transports.iter().any(Transport::is_of_linux) {
