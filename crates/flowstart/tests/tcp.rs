@@ -243,6 +243,15 @@ fn blitzstart_launches_the_hint_of_the_longest_prefix() {
     assert!(rates.iter().any(|rate| (2_160_000.0..2_640_000.0).contains(rate)), "{rates:?} bytes/s");
     let status = scheme.status();
     assert_eq!((&status["launched"], &status["exits"]["launch"], &status["hints"]), (&1.into(), &1.into(), &4.into()));
+    let told = tcp(&["hint", "blitzstart", "--json"]).assert().success();
+    let told: Value = serde_json::from_slice(&told.get_output().stdout).unwrap();
+    let known = |place: usize, key: &str| told["known"][place][key].clone();
+    assert_eq!([known(0, "destinations"), known(2, "destinations")], ["0.0.0.0/0", "10.9.0.2/31"]);
+    assert_eq!((known(2, "rate_bps"), known(2, "rtt_ms")), (160_000_000.into(), 1.0.into()));
+    assert_eq!(
+        (known(0, "rate_bps"), known(0, "rtt_ms"), known(0, "lifetime_s")),
+        (2_000_000.into(), Value::Null, Value::Null)
+    );
 }
 
 #[test]
@@ -268,6 +277,14 @@ fn a_hint_that_holds_counts_behind_longer_ones_that_have_expired() {
     sleep(Duration::from_millis(1100));
     let flight = first_flight(&packets_of(&scheme, "fs_blitzstart"));
     assert!((180_000..=230_000).contains(&payload(&flight)), "{} bytes", payload(&flight));
+    // They are shown until they make room.
+    let told = tcp(&["hint", "blitzstart"]).assert().success();
+    let told = String::from_utf8(told.get_output().stdout.clone()).unwrap();
+    let lines: Vec<_> = told.lines().collect();
+    let networks: Vec<_> = lines.iter().filter_map(|line| line.split_once('=')).map(|(network, _)| network).collect();
+    assert_eq!(networks, ["10.9.0.0/16", "10.9.0.0/24", "10.9.0.2/31", "10.9.0.2/32"], "{told}");
+    assert!(lines[0].starts_with("10.9.0.0/16=16mbit, ") && lines[0].ends_with(" s old"), "{told}");
+    assert!(lines[1..].iter().all(|line| line.ends_with(" s old, expired")), "{told}");
     // Hints are withdrawn by their prefixes.
     let remove = ["hint", "blitzstart", "--remove", "10.9.0.0/16", "10.9.0.2", "10.1.0.0/16"];
     tcp(&remove).assert().success().stdout("took 2 hints from blitzstart\n");
@@ -1255,7 +1272,8 @@ fn slips_are_refused_and_nothing_changes() {
         (&["load", "blitzstart", "--hint-lifetime", "1s"], "--hint-lifetime `1s`: there is no hint"),
         (&["hint", "jump-start", "--hint", "10.0.0.0/8=1mbit"], "jump-start uses no hints"),
         (&["hint", "blitzstart", "--hint", "10.0.0.0/8=1mbit"], "blitzstart is not loaded"),
-        (&["hint", "blitzstart"], "there is no hint to give"),
+        (&["hint", "blitzstart"], "blitzstart is not loaded"),
+        (&["hint", "jump-start"], "jump-start uses no hints"),
         (&["unload", "jump-start"], "jump-start is not loaded"),
         (&["unload", "no-such"], "there is no no-such for TCP of Linux"),
         (&["status", "--follow"], "nothing is loaded"),

@@ -34,6 +34,28 @@ pub fn change_hints(port: &'static Port, remove: &[IpNet], give: &[Hint]) -> Res
     Ok(removed)
 }
 
+/// The hints of a loaded scheme, in the order of their destinations, with those that have expired.
+///
+/// # Errors
+///
+/// The scheme is not loaded, or another version of this program has loaded it.
+pub fn hints(port: &'static Port) -> Result<Vec<Hint>, KernelError> {
+    permission::check()?;
+    if pins::find(port)? != Found::Loaded {
+        return Err(KernelError::NotLoaded { scheme: port.scheme });
+    }
+    let (map, now) = (pins::map(port, "hints")?, monotonic_now());
+    let mut hints = Vec::new();
+    for key in map.keys() {
+        // What somebody removes meanwhile is no hint any more.
+        let Some(value) = map.lookup(&key, MapFlags::ANY).ok().flatten() else { continue };
+        let other_version = || KernelError::OtherVersion { file: pins::file(port, "hints"), scheme: port.scheme };
+        hints.push(wire::read_hint(&key, &value, now).ok_or_else(other_version)?);
+    }
+    hints.sort_by_key(|hint| hint.destinations);
+    Ok(hints)
+}
+
 fn check_use(port: &'static Port, hints: &[Hint]) -> Result<(), KernelError> {
     let noted = wire::control(&pins::map(port, pins::CONTROL)?, Control::HintUse);
     let hint_use = noted.ok().flatten().and_then(NonZeroU32::new).and_then(read_use);

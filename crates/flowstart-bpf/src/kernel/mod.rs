@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 pub use self::events::{Event, EventKind, follow};
 pub use self::exchange::Asking;
-pub use self::hints::change_hints;
+pub use self::hints::{change_hints, hints};
 pub use self::in_force::{InForce, in_force};
 pub use self::learn::{Learner, Measured, Taken};
 pub use self::load::{Continuation, load};

@@ -2,6 +2,8 @@
 
 use std::net::{IpAddr, Ipv6Addr};
 
+use flowstart_core::time::Duration;
+use flowstart_core::units::Rate;
 use ipnet::IpNet;
 use libbpf_rs::{MapCore, MapFlags};
 
@@ -47,6 +49,25 @@ pub(super) fn hint(hint: &Hint, given: u64, expires: u64) -> (Vec<u8>, Vec<u8>) 
     let times = [rate, rtt, given, expires].map(u64::to_ne_bytes).concat();
     let value = [&times[..], &length.to_ne_bytes(), &0_u32.to_ne_bytes()].concat();
     (destination(hint.destinations), value)
+}
+
+/// What [`hint`] has written, at a later time of the clock.
+pub(super) fn read_hint(key: &[u8], value: &[u8], now: u64) -> Option<Hint> {
+    let mut fields = Fields::new(key);
+    let (length, address) = (fields.number()?, fields.address()?);
+    // Those of IPv4 are mapped into IPv6.
+    let length = if address.is_ipv4() { length.checked_sub(96)? } else { length };
+    let destinations = IpNet::new(address, u8::try_from(length).ok()?).ok()?;
+    let mut fields = Fields::new(value);
+    let [rate, rtt, given, expires] = [fields.wide()?, fields.wide()?, fields.wide()?, fields.wide()?];
+    Some(Hint {
+        destinations,
+        rate: Rate::from_bits_per_sec(rate.saturating_mul(8)),
+        rtt: (rtt > 0).then(|| Duration::from_micros(rtt)),
+        // The clock may have begun after the hint was learned.
+        age: Duration::from_nanos(now.wrapping_sub(given)),
+        lifetime: (expires > 0).then(|| Duration::from_nanos(expires.wrapping_sub(given))),
+    })
 }
 
 /// `struct destination`.

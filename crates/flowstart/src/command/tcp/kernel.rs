@@ -5,8 +5,10 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use flowstart_bpf::hint::Hint;
 use flowstart_bpf::kernel::{self, Event, EventKind, KernelError, Status, Statuses, Unloaded};
 use flowstart_bpf::port::{HintUse, Port, Ported};
+use flowstart_core::time::Duration as Span;
 use flowstart_core::units::Rate;
 use serde_json::{Map, Value, json};
 
@@ -77,6 +79,42 @@ pub(super) fn hint(port: &'static Port, more: &More) -> Result<(), Failure> {
         format!("took {} from {scheme}\n", counted(removed))
     } else {
         format!("took {} from {scheme} and gave it {}\n", counted(removed), counted(number))
+    })
+}
+
+pub(super) fn hints(port: &'static Port, json: bool) -> Result<(), Failure> {
+    let hints = kernel::hints(port).map_err(|error| failure(&error))?;
+    if json {
+        return print(&format!(
+            "{}\n",
+            json!({ "scheme": port.scheme, "known": hints.iter().map(known).collect::<Value>() })
+        ));
+    }
+    if hints.is_empty() {
+        return print(&format!("{} has no hints\n", port.scheme));
+    }
+    let line = |hint: &Hint| {
+        let left = match hint.lifetime {
+            None => String::new(),
+            Some(lifetime) if lifetime <= hint.age => ", expired".to_owned(),
+            Some(lifetime) => format!(", for {:.0} s more", seconds(lifetime) - seconds(hint.age)),
+        };
+        format!("{hint}, {:.0} s old{left}\n", seconds(hint.age))
+    };
+    print(&hints.iter().map(line).collect::<String>())
+}
+
+fn seconds(time: Span) -> f64 {
+    time.as_millis_f64() / 1e3
+}
+
+fn known(hint: &Hint) -> Value {
+    json!({
+        "destinations": hint.destinations.to_string(),
+        "rate_bps": hint.rate.bits_per_sec(),
+        "rtt_ms": hint.rtt.map(Span::as_millis_f64),
+        "age_s": seconds(hint.age),
+        "lifetime_s": hint.lifetime.map(seconds),
     })
 }
 

@@ -72,7 +72,7 @@ pub(crate) struct Arguments {
 enum Action {
     /// Load a scheme into the kernel.
     Load(Load),
-    /// Give a loaded scheme more hints, or newer ones, or take some away.
+    /// Give a loaded scheme more hints, or newer ones, or take some away. Without any it shows those that it has.
     Hint(More),
     /// Save what connections of loaded schemes measure of their paths, and make hints of it for the next ones, until a
     /// signal comes.
@@ -236,6 +236,14 @@ impl Load {
     }
 }
 
+impl More {
+    /// Whether nothing is given or taken.
+    fn changes_nothing(&self) -> bool {
+        let Hints { hints, path_store, hint_lifetime } = &self.hints;
+        hints.is_empty() && path_store.is_none() && hint_lifetime.is_none() && self.remove.is_empty()
+    }
+}
+
 impl Hints {
     /// Refuses any.
     fn refuse(&self, why: &str) -> Result<(), Failure> {
@@ -278,9 +286,9 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
         Action::Hint(more) => {
             let port = named(&more.scheme)?;
             if !port.takes_hints {
-                more.hints.refuse(&format!("{} uses no hints", port.scheme))?;
+                return Err(Failure::Input(format!("tcp: {} uses no hints", port.scheme)));
             }
-            kernel::hint(port, more)?;
+            if more.changes_nothing() { kernel::hints(port, more.form.json)? } else { kernel::hint(port, more)? }
         }
         Action::Learn(Learn { path_store, form }) => learn::learn(path_store, form.json)?,
         Action::Unload(arguments) => kernel::unload(named(&arguments.scheme)?, arguments.form.json)?,
@@ -337,6 +345,10 @@ mod kernel {
 
     pub(super) fn hint(_: &Port, more: &More) -> Result<(), Failure> {
         let More { form: _, .. } = more;
+        Err(missing())
+    }
+
+    pub(super) fn hints(_: &Port, _: bool) -> Result<(), Failure> {
         Err(missing())
     }
 
