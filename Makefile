@@ -30,7 +30,7 @@ test: setup
 test-kernel:
 	@scripts/setup kernel
 	cargo test -p flowstart-bpf --features kernel --locked
-	cargo test -p flowstart --features tcp --test tcp --locked
+	cargo test -p flowstart --features tcp --test tcp --test kernel_studies --locked
 
 # A study on a Slurm of its own, on this machine and for root: the results are those of threads.
 test-slurm:

@@ -10,10 +10,10 @@
  * Retreat: half of PipeSize, and then slow start towards PipeSize * Beta.
  *
  * Differences from the reference: those of flowstart-core's careful_resume.rs, but nobody takes saved parameters away:
- * every connection to a hint's destinations uses it, and it stays after a Safe Retreat. saved_cwnd is the hint's rate
- * times its RTT. The end of the Unvalidated phase is noticed with the next call of the kernel, for there is no timer.
- * In Safe Retreat the kernel's proportional rate reduction leads to the window. The oldest data that is missing stands
- * for what is sent again.
+ * every connection to a hint's destinations uses it, and it stays after a Safe Retreat. Of what is delivered in Safe
+ * Retreat the host leaves out what it has sent again, so PipeSize does not count it. saved_cwnd is the hint's rate times
+ * its RTT. The end of the Unvalidated phase is noticed with the next call of the kernel, for there is no timer. In Safe
+ * Retreat the kernel's proportional rate reduction leads to the window.
  */
 #ifndef FLOWSTART_CAREFUL_RESUME_H
 #define FLOWSTART_CAREFUL_RESUME_H
@@ -62,10 +62,8 @@ struct careful_resume {
 	u64 flight_size;
 	/* The bytes that were in flight at the jump and are not acknowledged or lost yet. */
 	u64 before_jump;
-	/* PipeSize, before its bound. */
+	/* PipeSize. */
 	u64 pipe_size;
-	/* The flight at the jump and the unvalidated bytes, without what has to be sent again: the bound of PipeSize. */
-	u64 spared;
 	/* When the Unvalidated phase ends at the latest, in nanoseconds. */
 	u64 unvalidated_until;
 	/* The window after the Unvalidated phase, until it has been taken; 0: none. */
@@ -136,18 +134,13 @@ static __always_inline bool careful_resume_rtt_fits(const struct careful_resume 
 	       it->min_rtt <= it->saved_rtt * CAREFUL_RESUME_RTT_GROWS;
 }
 
-static __always_inline u64 careful_resume_pipe_size(const struct careful_resume *it)
-{
-	return smaller(it->pipe_size, it->spared);
-}
-
 /* Unvalidated: the path has had time to answer, or the window is full. The window becomes what is in flight. */
 static __always_inline void careful_resume_end_unvalidated(struct careful_resume *it)
 {
 	it->rate = 0;
 	it->unvalidated_until = UNLIMITED;
-	if (it->flight_size < it->initial_window || it->flight_size <= careful_resume_pipe_size(it)) {
-		it->reset_cwnd = larger(careful_resume_pipe_size(it), it->initial_window);
+	if (it->flight_size < it->initial_window || it->flight_size <= it->pipe_size) {
+		it->reset_cwnd = larger(it->pipe_size, it->initial_window);
 		it->phase = CAREFUL_RESUME_NORMAL;
 	} else {
 		it->reset_cwnd = it->flight_size;
@@ -173,7 +166,6 @@ static __always_inline void careful_resume_on_sent(struct careful_resume *it, u3
 			it->has_first_unvalidated = true;
 		}
 		it->last_unvalidated = position;
-		it->spared += sent;
 		if (in_flight + it->segment > it->jump_cwnd)
 			careful_resume_end_unvalidated(it);
 	}
@@ -190,7 +182,7 @@ static __always_inline bool careful_resume_confirms_path(struct careful_resume *
 	if (!careful_resume_rtt_fits(it) || it->jump_cwnd <= cwnd)
 		return false;
 	it->phase = CAREFUL_RESUME_UNVALIDATED;
-	it->pipe_size = it->spared = it->before_jump = ack->in_flight;
+	it->pipe_size = it->before_jump = ack->in_flight;
 	it->highest_at_jump = it->last_unvalidated = it->highest_sent;
 	it->unvalidated_until = ack->now + ack->latest_rtt * 1000;
 	/* ITT = current RTT * MPS / jump_cwnd */
@@ -215,13 +207,13 @@ static __always_inline u64 careful_resume_retreat(struct careful_resume *it, enu
 	it->unvalidated_until = UNLIMITED;
 	it->reset_cwnd = 0;
 	it->congestion = congestion;
-	return larger(careful_resume_pipe_size(it) / 2, CAREFUL_RESUME_MIN_WINDOW * it->segment);
+	return larger(it->pipe_size / 2, CAREFUL_RESUME_MIN_WINDOW * it->segment);
 }
 
 /* Continuation: ssthresh = PipeSize * Beta; slow start leads there, then congestion avoidance. */
 static __always_inline struct step careful_resume_end_retreat(struct careful_resume *it, u64 cwnd)
 {
-	u64 ssthresh = larger(scaled(careful_resume_pipe_size(it), it->beta), CAREFUL_RESUME_MIN_WINDOW * it->segment);
+	u64 ssthresh = larger(scaled(it->pipe_size, it->beta), CAREFUL_RESUME_MIN_WINDOW * it->segment);
 
 	it->phase = CAREFUL_RESUME_NORMAL;
 	return (struct step){ .cwnd = smaller(cwnd, ssthresh), .ssthresh = ssthresh, .reason = it->congestion };
@@ -288,13 +280,6 @@ static __always_inline void careful_resume_on_ack_in_recovery(struct careful_res
 		careful_resume_count(it, bytes);
 }
 
-/* `position` is that of the first byte. */
-static __always_inline void careful_resume_on_retransmission(struct careful_resume *it, u32 position, u64 bytes)
-{
-	if (is_before(position, it->last_unvalidated))
-		it->spared -= smaller(it->spared, bytes);
-}
-
 /* Validation failed, unless nothing is unvalidated. */
 static __always_inline struct step careful_resume_on_congestion(struct careful_resume *it, const struct loss *loss,
 								u64 reduced)
@@ -317,6 +302,7 @@ static __always_inline struct step careful_resume_on_congestion(struct careful_r
 #define careful_resume_waiting(it, config, path) ((void)(it), (void)(config), (void)(path), false)
 #define careful_resume_launched(it) ((void)(it), 0)
 #define careful_resume_has_in_launch(it, position) ((void)(it), (void)(position), false)
+#define careful_resume_on_retransmission(it, position, bytes) ((void)(it), (void)(position), (void)(bytes))
 /* The losses were none: slow start goes on. */
 #define careful_resume_on_undo(it) ((it)->phase = CAREFUL_RESUME_NORMAL)
 

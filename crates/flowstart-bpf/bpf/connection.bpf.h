@@ -28,7 +28,9 @@ struct connection {
 	/* The RTT that the next acknowledgement tells, and the latest one. */
 	u32 rtt;
 	u32 latest_rtt;
+	/* Bytes that were sent again, and those of them of which no arrival was left out yet. */
 	u64 retransmitted;
+	u64 repairs;
 	/* The window of the launch. */
 	u64 launched;
 	/* The position of the first byte. */

@@ -137,6 +137,7 @@ static __always_inline void launch(struct sock *sk, struct connection *it)
 	it->phase = STARTING;
 	it->paced = launched.paced;
 	it->retransmitted = tp->bytes_retrans;
+	it->repairs = 0;
 	it->una = tp->snd_una;
 	it->launched = launched.cwnd;
 	set_window(tp, it, launched.cwnd);
@@ -163,7 +164,20 @@ static __always_inline void count_retransmissions(struct tcp_sock *tp, struct co
 	if (again) {
 		SCHEME(on_retransmission)(&it->scheme, it->una, again);
 		it->retransmitted = tp->bytes_retrans;
+		it->repairs += again;
 	}
+}
+
+/*
+ * What was delivered of data that left once. A cumulative acknowledgement also covers what was repaired, which says
+ * nothing of what the path carried; the kernel does not say which it was, so what arrives next stands for it.
+ */
+static __always_inline u64 delivered_at_once(struct connection *it, u64 bytes)
+{
+	u64 repaired = smaller(it->repairs, bytes);
+
+	it->repairs -= repaired;
+	return bytes - repaired;
 }
 
 /* Tells the scheme what has left and what had to be sent again. */
@@ -386,7 +400,7 @@ void BPF_PROG(startup_pkts_acked, struct sock *sk, const struct ack_sample *samp
 		count_retransmissions(tp, it);
 		it->una = tp->snd_una;
 		if (it->phase == RECOVERING)
-			SCHEME(on_ack_in_recovery)(&it->scheme, (u64)sample->pkts_acked * tp->mss_cache);
+			SCHEME(on_ack_in_recovery)(&it->scheme, delivered_at_once(it, (u64)sample->pkts_acked * tp->mss_cache));
 		if (continues_with_reno)
 			return;
 		/* CUBIC wants to know the RTT. Its HyStart only looks at flows below ssthresh. */
@@ -463,6 +477,7 @@ u32 BPF_PROG(startup_undo_cwnd, struct sock *sk)
 	/* The losses were none, and startup goes on. */
 	if (it && it->phase == RECOVERING) {
 		it->phase = STARTING;
+		it->repairs = 0;
 		SCHEME(on_undo)(&it->scheme);
 	}
 	return tcp_reno_undo_cwnd(sk);

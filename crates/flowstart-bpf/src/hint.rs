@@ -32,6 +32,11 @@ impl Hint {
     pub const RATES: RangeInclusive<Rate> = Rate::from_bits_per_sec(1000)..=Rate::from_mbit(10_000_000);
     /// RTTs that a hint may have.
     pub const RTTS: RangeInclusive<Duration> = Duration::from_micros(1)..=Duration::from_millis(10_000);
+
+    /// Whether it is not used any more.
+    pub fn has_expired(&self) -> bool {
+        self.lifetime.is_some_and(|lifetime| lifetime <= self.age)
+    }
 }
 
 /// Why a hint cannot be read.

@@ -470,7 +470,7 @@ fn undone(scheme: &str, config: &StartupConfig, first: u32) -> Vec<Decided> {
 
 #[test]
 fn what_seemed_lost_leaves_no_trace() {
-    // Slow start goes on: the window of recovery grows by what arrives.
+    // Slow start goes on: the window before the loss grows by what arrives.
     let slow_start = |after: &[Decided], cwnd: u64| {
         assert_eq!((after[0].cwnd, after[0].reason, after[0].rate), (cwnd + 20_000, 0, 0), "{after:?}");
     };
@@ -478,21 +478,22 @@ fn what_seemed_lost_leaves_no_trace() {
     // (D - R) / 2 = (100 - 8) / 2 = 46 packets.
     let jump = StartupConfig::JumpStart(jump_start::Config::default());
     let more = StartupConfig::MoreStart(more_start::Config::default());
-    for (scheme, config, half) in [("jump-start", jump, 46_000), ("more-start", more, 46_000)] {
+    for (scheme, config, cwnd) in [("jump-start", jump, 110_000), ("more-start", more, 210_000)] {
         let after = undone(scheme, &config, 90);
-        slow_start(&after, 70_000);
+        slow_start(&after, cwnd);
         assert_eq!((after[1].cwnd, after[1].reason), (60_000, 0), "{scheme}");
-        assert_eq!((after[2].cwnd, after[2].reason), (half, 2), "{scheme} ends with the loss");
+        assert_eq!((after[2].cwnd, after[2].reason), (46_000, 2), "{scheme} ends with the loss");
     }
     // The jump of Careful Resume and the approved window of Quick-Start are over: the second loss ends startup.
     let careful = StartupConfig::CarefulResume(careful_resume::Config::default());
     let after = undone("careful-resume", &careful, 10);
-    // Half of the pipe at the jump, 10 packets.
-    slow_start(&after, 5_000);
+    // The jump was to half of 200 packets.
+    slow_start(&after, 100_000);
     assert_eq!((after[1].cwnd, after[1].reason), (60_000, 2));
     let quick = StartupConfig::QuickStart(quick_start::Config::default());
     let after = undone("quick-start", &quick, 90);
-    slow_start(&after, 10_000);
+    // The approved window became what had left, and then slow start.
+    slow_start(&after, 100_000);
     assert_eq!((after[1].cwnd, after[1].reason), (60_000, 2));
 }
 

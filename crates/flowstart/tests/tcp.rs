@@ -248,6 +248,7 @@ fn blitzstart_launches_the_hint_of_the_longest_prefix() {
     let known = |place: usize, key: &str| told["known"][place][key].clone();
     assert_eq!([known(0, "destinations"), known(2, "destinations")], ["0.0.0.0/0", "10.9.0.2/31"]);
     assert_eq!((known(2, "rate_bps"), known(2, "rtt_ms")), (160_000_000.into(), 1.0.into()));
+    assert_eq!((&told["hints"], known(0, "expired")), (&4.into(), false.into()));
     assert_eq!(
         (known(0, "rate_bps"), known(0, "rtt_ms"), known(0, "lifetime_s")),
         (2_000_000.into(), Value::Null, Value::Null)

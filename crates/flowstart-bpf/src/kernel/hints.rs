@@ -44,15 +44,18 @@ pub fn hints(port: &'static Port) -> Result<Vec<Hint>, KernelError> {
     if pins::find(port)? != Found::Loaded {
         return Err(KernelError::NotLoaded { scheme: port.scheme });
     }
-    let (map, now) = (pins::map(port, "hints")?, monotonic_now());
+    let map = pins::map(port, "hints")?;
     let mut hints = Vec::new();
     for key in map.keys() {
         // What somebody removes meanwhile is no hint any more.
         let Some(value) = map.lookup(&key, MapFlags::ANY).ok().flatten() else { continue };
         let other_version = || KernelError::OtherVersion { file: pins::file(port, "hints"), scheme: port.scheme };
-        hints.push(wire::read_hint(&key, &value, now).ok_or_else(other_version)?);
+        // A hint is no younger than this clock, which is read behind it.
+        hints.push(wire::read_hint(&key, &value, monotonic_now()).ok_or_else(other_version)?);
     }
     hints.sort_by_key(|hint| hint.destinations);
+    // Where a key has gone meanwhile the table begins again.
+    hints.dedup_by_key(|hint| hint.destinations);
     Ok(hints)
 }
 

@@ -12,7 +12,7 @@
 
 static struct NAME scheme;
 static struct SCHEME(config) config;
-static u64 cwnd;
+static u64 cwnd, before_loss;
 
 static void decided(struct step step)
 {
@@ -90,6 +90,7 @@ int main(int count, char **arguments)
 		} else if (sscanf(line, "congestion %llu %u %u %llu", &loss.bytes, &loss.position, &missing,
 				  &bytes) == 4) {
 			loss.in_launch = SCHEME(has_in_launch)(&scheme, missing);
+			before_loss = cwnd;
 			decided(SCHEME(on_congestion)(&scheme, &loss, bytes));
 		} else if (sscanf(line, "time %llu", &bytes) == 1) {
 			decided(goes_on(SCHEME(on_time)(&scheme, bytes, cwnd)));
@@ -97,6 +98,8 @@ int main(int count, char **arguments)
 			SCHEME(on_ack_in_recovery)(&scheme, bytes);
 		} else if (!strcmp(line, "undo\n")) {
 			SCHEME(on_undo)(&scheme);
+			/* As the kernel does. */
+			cwnd = before_loss;
 		} else if (!strcmp(line, "recovered\n")) {
 			decided(SCHEME(on_recovered)(&scheme, cwnd));
 		} else {

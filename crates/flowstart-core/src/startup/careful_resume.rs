@@ -11,11 +11,10 @@
 //! Differences from the reference:
 //! - `PipeSize` counts unvalidated packets only. The rule says "newly acknowledged". But in both examples the packets
 //!   in flight at the jump are in `PipeSize` from the start, and their acknowledgements do not add them again.
-//! - `PipeSize` never exceeds what left until the end of the Unvalidated phase and need not be sent again. In QUIC this
-//!   changes nothing: a lost packet is never acknowledged. A cumulative acknowledgement of TCP also covers what was
-//!   repaired. A repair that is lost counts once more.
 //! - The final `PipeSize` of the example with loss is 120 in its text (121 unvalidated packets, one lost). By the rule
 //!   it is never reset and keeps the 29 packets of the jump: 29 + 120 = 149. This file follows the rule.
+//! - Over TCP an acknowledgement also covers what was repaired, so `PipeSize` after a loss is more than the path carried
+//!   by what was lost, and so is ssthresh.
 //! - Safe Retreat starts from `PipeSize / 2` with at least two segments, as the rule says; the table and the example
 //!   use the initial window as the minimum.
 //! - The extra packet that may leave at once in Safe Retreat is not sent.
@@ -157,10 +156,8 @@ pub struct CarefulResume {
     before_jump: Bytes,
     highest_sent: Position,
     highest_at_jump: Position,
-    /// `PipeSize`, before its bound.
+    /// `PipeSize`.
     pipe_size: Bytes,
-    /// The flight at the jump and the unvalidated packets, without what has to be sent again: the bound of `PipeSize`.
-    spared: Bytes,
     /// When the Unvalidated phase ends at the latest.
     unvalidated_until: Timestamp,
     first_unvalidated: Option<Position>,
@@ -193,7 +190,6 @@ impl CarefulResume {
             highest_sent: 0,
             highest_at_jump: 0,
             pipe_size: Bytes::ZERO,
-            spared: Bytes::ZERO,
             unvalidated_until: Timestamp::NEVER,
             first_unvalidated: None,
             last_unvalidated: 0,
@@ -237,7 +233,6 @@ impl CarefulResume {
         }
         self.enter(Phase::Unvalidated, "congestion_window_limited");
         self.pipe_size = ack.in_flight;
-        self.spared = ack.in_flight;
         self.before_jump = ack.in_flight;
         self.highest_at_jump = self.highest_sent;
         self.last_unvalidated = self.highest_sent;
@@ -253,8 +248,8 @@ impl CarefulResume {
     fn end_unvalidated(&mut self, trigger: &'static str) {
         self.rate = None;
         self.unvalidated_until = Timestamp::NEVER;
-        if self.flight_size < self.context.initial_window || self.flight_size <= self.pipe_size() {
-            self.reset_cwnd = Some(self.pipe_size().max(self.context.initial_window));
+        if self.flight_size < self.context.initial_window || self.flight_size <= self.pipe_size {
+            self.reset_cwnd = Some(self.pipe_size.max(self.context.initial_window));
             self.enter(Phase::Normal, "rate_limited");
         } else {
             self.reset_cwnd = Some(self.flight_size);
@@ -269,11 +264,6 @@ impl CarefulResume {
         self.pipe_size += ack.bytes - before_jump;
     }
 
-    /// `PipeSize`.
-    fn pipe_size(&self) -> Bytes {
-        self.pipe_size.min(self.spared)
-    }
-
     /// Starts Safe Retreat; returns its window.
     fn retreat(&mut self, trigger: &'static str, congestion: ExitReason) -> Bytes {
         self.enter(Phase::SafeRetreat, trigger);
@@ -281,7 +271,7 @@ impl CarefulResume {
         self.unvalidated_until = Timestamp::NEVER;
         self.reset_cwnd = None;
         self.congestion = congestion;
-        (self.pipe_size() / 2).max(self.context.segment * MIN_WINDOW)
+        (self.pipe_size / 2).max(self.context.segment * MIN_WINDOW)
     }
 
     /// Safe Retreat: keeps the window until the last unvalidated packet is acknowledged.
@@ -293,7 +283,7 @@ impl CarefulResume {
     // Continuation: ssthresh = PipeSize * Beta; slow start leads there, then congestion avoidance.
     fn end_retreat(&mut self, cwnd: Bytes) -> Step {
         self.enter(Phase::Normal, "exit_recovery");
-        let ssthresh = self.pipe_size().scale(self.config.beta).max(self.context.segment * MIN_WINDOW);
+        let ssthresh = self.pipe_size.scale(self.config.beta).max(self.context.segment * MIN_WINDOW);
         Step::Exit(Continuation { cwnd: cwnd.min(ssthresh), ssthresh, reason: self.congestion })
     }
 }
@@ -321,7 +311,6 @@ impl Startup for CarefulResume {
             Phase::Unvalidated => {
                 self.first_unvalidated.get_or_insert(sent.position);
                 self.last_unvalidated = sent.position;
-                self.spared += sent.bytes;
                 if sent.in_flight + self.context.segment > self.jump_cwnd {
                     self.end_unvalidated("last_unvalidated_packet_sent");
                 }
@@ -368,12 +357,6 @@ impl Startup for CarefulResume {
         self.flight_size = loss.in_flight;
         if loss.position <= self.highest_at_jump {
             self.before_jump = self.before_jump.saturating_sub(loss.bytes);
-        }
-    }
-
-    fn on_retransmission(&mut self, position: Position, bytes: Bytes) {
-        if position <= self.last_unvalidated {
-            self.spared = self.spared.saturating_sub(bytes);
         }
     }
 
@@ -425,7 +408,7 @@ impl Startup for CarefulResume {
             seen.bytes("saved_cwnd", self.saved_cwnd);
             seen.time("saved_rtt", self.saved_rtt);
             seen.bytes("jump_cwnd", self.jump_cwnd);
-            seen.bytes("PipeSize", self.pipe_size());
+            seen.bytes("PipeSize", self.pipe_size);
         }
     }
 }
@@ -626,25 +609,6 @@ mod tests {
             assert_eq!(step, Step::Exit(expected));
             assert_eq!(flow.scheme.take_phase(), Some(("normal", "exit_recovery")));
         }
-    }
-
-    #[test]
-    fn what_was_sent_again_is_no_capacity_when_it_arrives() {
-        let mut flow = Flow::at_the_jump(Config::default());
-        flow.send(121);
-        flow.acknowledge(11..=73);
-        // 40 of the unvalidated packets are lost: 74 to 113. TCP sends them again, and then one acknowledgement covers
-        // all 87 that were missing.
-        for packet in 74..=113 {
-            flow.scheme.on_retransmission(packet, Bytes::new(SEGMENT));
-        }
-        assert_eq!(flow.lose(74, 106), None);
-        let mut ack = flow.ack(160);
-        ack.bytes = Bytes::new(87 * SEGMENT);
-        let step = flow.scheme.on_ack_in_recovery(&ack, flow.window, &flow.rtt);
-        // PipeSize = 29 + 121 - 40 = 110, not 63 + 87 = 150; 110 * 0.5 = 55.
-        let (cwnd, ssthresh) = (Bytes::new(31_500), Bytes::new(55_000));
-        assert_eq!(step, Some(Step::Exit(Continuation { cwnd, ssthresh, reason: ExitReason::Loss })));
     }
 
     #[test]

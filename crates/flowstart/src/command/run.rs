@@ -5,6 +5,8 @@ use std::process::ExitCode;
 use std::sync::OnceLock;
 
 use clap::Args;
+#[cfg(target_os = "linux")]
+use flowstart_emu::lateness::TOO_LATE;
 use flowstart_lab::experiment::{MOST_JOBS, run_count};
 use flowstart_lab::perform::{self, Folder, Performed, Precision, Progress, Provenance, Sink};
 use flowstart_lab::report::agreements;
@@ -21,8 +23,6 @@ use flowstart_lab::trace::observe::{Kept, Wanted};
 use flowstart_report::PublishedTable;
 use flowstart_validate::published_table;
 
-#[cfg(target_os = "linux")]
-use super::router::warn_of_slow_host;
 use crate::failure::{FAILED, Failure};
 use crate::interruption::leaves_nothing_half_written;
 use crate::output;
@@ -280,7 +280,14 @@ pub(crate) fn perform(study: &Study, results: &Results) -> Result<ExitCode, Fail
         note!("this machine sent each packet at most {latest:.1} ms after its time; a busy one is later");
     }
     #[cfg(target_os = "linux")]
-    warn_of_slow_host(&sockets.late());
+    if let (links, shown @ 1..) = sockets.shown() {
+        tell!(
+            "warning: in {shown} of {links} runs more than one of 100 packets left more than {:.1} ms after their \
+             time, so this machine may show in place of the link (p99_late_ms); `chrt --fifo 10` before the command \
+             or a lower rate may help",
+            TOO_LATE.as_millis_f64()
+        );
+    }
     #[cfg(target_os = "linux")]
     if sockets.lost() > 0 {
         tell!("warning: this machine was too slow and lost {} packets that no link dropped", sockets.lost());

@@ -22,7 +22,6 @@ use std::time::Instant;
 use flowstart_core::quick_start::router::{self as quick_start, Behaviour};
 use flowstart_core::time::Duration;
 use flowstart_emu::dumbbell::Dumbbell;
-use flowstart_emu::lateness::Late;
 use flowstart_emu::router;
 use flowstart_emu::watch::{self, Counts, Watch};
 use flowstart_lab::run::harm::{AFTERMATH, Service};
@@ -43,10 +42,9 @@ pub(crate) struct Sockets {
     latest: AtomicU64,
     /// Packets that this host lost.
     lost: AtomicU64,
-    /// Packets of the links.
-    packets: AtomicU64,
-    /// Those of them that left too late.
-    too_late: AtomicU64,
+    /// Links, and those of them in whose place this host may have shown.
+    links: AtomicU64,
+    shown: AtomicU64,
     /// Transfers whose start a scheme left to the kernel.
     fell_back: AtomicU64,
 }
@@ -95,10 +93,9 @@ impl Sockets {
         self.lost.load(Ordering::Relaxed)
     }
 
-    /// How many packets left, and how many of them too late.
-    pub(crate) fn late(&self) -> Late {
-        let [count, too_late] = [&self.packets, &self.too_late].map(|packets| packets.load(Ordering::Relaxed));
-        Late { count, too_late, ..Late::default() }
+    /// How many links there were, and in place of how many this host may have shown, because packets left too late.
+    pub(crate) fn shown(&self) -> (u64, u64) {
+        (self.links.load(Ordering::Relaxed), self.shown.load(Ordering::Relaxed))
     }
 
     /// Transfers whose start a scheme of the kernel's TCP left to the kernel, for it lacked its input.
@@ -148,8 +145,8 @@ impl Sockets {
         let lost = told.lost_by_host();
         self.latest.fetch_max(told.latest.as_nanos(), Ordering::Relaxed);
         self.lost.fetch_add(lost, Ordering::Relaxed);
-        self.packets.fetch_add(told.late.count, Ordering::Relaxed);
-        self.too_late.fetch_add(told.late.too_late, Ordering::Relaxed);
+        self.links.fetch_add(1, Ordering::Relaxed);
+        self.shown.fetch_add(told.late.shows_host().into(), Ordering::Relaxed);
         Ok(lost)
     }
 }

@@ -79,7 +79,12 @@ pub(crate) fn read_by_tshark(packets: &[Vec<u8>], filter: &str, fields: &[&str])
 /// The program that is tested, which runs before others (chrt(1)) where the system lets it: on a busy host a program
 /// like all others waits for milliseconds.
 pub(crate) fn program_before_others() -> Program {
-    let (first, program) = (["--fifo", "10"], assert_cmd::cargo::cargo_bin("flowstart"));
+    before_others(&assert_cmd::cargo::cargo_bin("flowstart"))
+}
+
+/// A program with real-time priority, where it may have that.
+pub(crate) fn before_others(program: &Path) -> Program {
+    let first = ["--fifo", "10"];
     if Program::new("chrt").args(first).arg("true").output().is_ok_and(|told| told.status.success()) {
         let mut before_others = Program::new("chrt");
         before_others.args(first).arg(program);

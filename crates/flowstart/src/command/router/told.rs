@@ -74,12 +74,12 @@ pub(in crate::command) fn in_words(told: &Told) -> String {
         }
 }
 
-/// Says so if this host cannot do what the link says.
+/// Says so if what was seen may be this host's doing.
 pub(in crate::command) fn warn_of_slow_host(late: &Late) {
-    if late.is_host_too_slow() {
+    if late.shows_host() {
         tell!(
-            "warning: this machine is too slow for the link: {} of {} packets left more than {:.1} ms late. A lower \
-             rate, or `chrt --fifo 10` before the command, may help",
+            "warning: {} of {} packets left more than {:.1} ms after their time, so this machine may show in place of \
+             the link; `chrt --fifo 10` before the command or a lower rate may help",
             late.too_late,
             late.count,
             TOO_LATE.as_millis_f64()
@@ -123,7 +123,8 @@ pub(in crate::command) fn as_json(told: &Told) -> Value {
             "p99": micros(told.late.p99),
             "max": micros(told.late.largest),
         },
-        "too_late": told.late.too_late,
+        "left": told.late.count,
+        "left_too_late": told.late.too_late,
         "unlogged": told.unlogged,
     })
 }

@@ -87,7 +87,7 @@ pub(super) fn hints(port: &'static Port, json: bool) -> Result<(), Failure> {
     if json {
         return print(&format!(
             "{}\n",
-            json!({ "scheme": port.scheme, "known": hints.iter().map(known).collect::<Value>() })
+            json!({ "scheme": port.scheme, "hints": hints.len(), "known": hints.iter().map(known).collect::<Value>() })
         ));
     }
     if hints.is_empty() {
@@ -96,7 +96,7 @@ pub(super) fn hints(port: &'static Port, json: bool) -> Result<(), Failure> {
     let line = |hint: &Hint| {
         let left = match hint.lifetime {
             None => String::new(),
-            Some(lifetime) if lifetime <= hint.age => ", expired".to_owned(),
+            Some(_) if hint.has_expired() => ", expired".to_owned(),
             Some(lifetime) => format!(", for {:.0} s more", seconds(lifetime) - seconds(hint.age)),
         };
         format!("{hint}, {:.0} s old{left}\n", seconds(hint.age))
@@ -114,6 +114,7 @@ fn known(hint: &Hint) -> Value {
         "rate_bps": hint.rate.bits_per_sec(),
         "rtt_ms": hint.rtt.map(Span::as_millis_f64),
         "age_s": seconds(hint.age),
+        "expired": hint.has_expired(),
         "lifetime_s": hint.lifetime.map(seconds),
     })
 }
