@@ -11,9 +11,9 @@
  *
  * Differences from the reference: those of flowstart-core's careful_resume.rs, but nobody takes saved parameters away:
  * every connection to a hint's destinations uses it, and it stays after a Safe Retreat. Of what is delivered in Safe
- * Retreat the host leaves out what it has sent again, so PipeSize does not count it. saved_cwnd is the hint's rate times
- * its RTT. The end of the Unvalidated phase is noticed with the next call of the kernel, for there is no timer. In Safe
- * Retreat the kernel's proportional rate reduction leads to the window.
+ * Retreat the host leaves out what it has sent again, so PipeSize does not count it. saved_cwnd is the hint's rate
+ * times its RTT. The end of the Unvalidated phase is noticed with the next call of the kernel, for there is no timer.
+ * In Safe Retreat the kernel's proportional rate reduction leads to the window.
  */
 #ifndef FLOWSTART_CAREFUL_RESUME_H
 #define FLOWSTART_CAREFUL_RESUME_H

@@ -22,14 +22,14 @@ fn text(command: &mut Command) -> String {
 }
 
 /// A cell that is soon simulated: a preset.
-const SMALL: [&str; 8] = ["more-start", "--part", "3/211", "--reps", "2", "--out", "out", "--resume"];
+const SMALL: [&str; 8] = ["more-start", "--part", "3/223", "--reps", "2", "--out", "out", "--resume"];
 
 #[test]
 fn a_cell_runs_once_is_judged_from_its_file_and_is_a_scenario() {
     let folder = tempfile::tempdir().unwrap();
     let ran = json(&mut flowstart(folder.path(), &[&SMALL[..], &["--rivals", "slow-start"]].concat()), 0);
-    assert_eq!((&ran["cells"], &ran["of"], &ran["scheme"]), (&1.into(), &211.into(), &"more-start".into()));
-    let file = "out/design-3-of-211.jsonl";
+    assert_eq!((&ran["cells"], &ran["of"], &ran["scheme"]), (&1.into(), &223.into(), &"more-start".into()));
+    let file = "out/design-3-of-223.jsonl";
     let lines = || std::fs::read_to_string(folder.path().join(file)).unwrap();
     let before = lines();
     assert_eq!(before.lines().count(), 2);
@@ -47,7 +47,7 @@ fn a_cell_runs_once_is_judged_from_its_file_and_is_a_scenario() {
 #[test]
 fn the_list_of_cells_has_a_line_each() {
     let folder = tempfile::tempdir().unwrap();
-    for (set, count) in [("design", 211), ("held-out", 800)] {
+    for (set, count) in [("design", 223), ("held-out", 800)] {
         let lines = text(&mut flowstart(folder.path(), &["more-start", "--set", set, "--list"]));
         assert_eq!(lines.lines().count(), count);
         assert!(lines.starts_with(&format!("{set}-001 ")), "{lines}");

@@ -13,8 +13,8 @@
 //!   in flight at the jump are in `PipeSize` from the start, and their acknowledgements do not add them again.
 //! - The final `PipeSize` of the example with loss is 120 in its text (121 unvalidated packets, one lost). By the rule
 //!   it is never reset and keeps the 29 packets of the jump: 29 + 120 = 149. This file follows the rule.
-//! - Over TCP an acknowledgement also covers what was repaired, so `PipeSize` after a loss is more than the path carried
-//!   by what was lost, and so is ssthresh.
+//! - Over TCP an acknowledgement also covers what was repaired. So `PipeSize` after a loss is more than the path
+//!   carried by what was lost, and ssthresh with it.
 //! - Safe Retreat starts from `PipeSize / 2` with at least two segments, as the rule says; the table and the example
 //!   use the initial window as the minimum.
 //! - The extra packet that may leave at once in Safe Retreat is not sent.

@@ -3,6 +3,7 @@
 //! | Looking for | Where |
 //! |---|---|
 //! | the cells, and how they are drawn | [`sets`], [`draw`] |
+//! | cells that a search has found | `worst` |
 //! | what is known of a cell's path | [`knowledge`] |
 //! | what each scheme does in a cell | [`cells`], [`runs`] |
 //! | running a set, or a part of it | [`mod@perform`] |
@@ -26,3 +27,4 @@ pub mod perform;
 pub mod regret;
 pub mod runs;
 pub mod sets;
+mod worst;

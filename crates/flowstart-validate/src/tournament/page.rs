@@ -208,8 +208,8 @@ mod tests {
         let judgement = judge(&collected, "new").unwrap();
         let text = judgement.text();
         for expected in [
-            "new on 150 of 211 cells of the design set",
-            "61 cells have not run",
+            "new on 150 of 223 cells of the design set",
+            "73 cells have not run",
             "Beaten in 150 cells",
             "  design-001: rival",
             "left out of 150 cells: quick-start",

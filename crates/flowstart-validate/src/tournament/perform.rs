@@ -164,7 +164,7 @@ mod tests {
         // Of the presets only, whose cells come first.
         let work = |only, resume| Work {
             set: Set::Design,
-            part: Part { number: 3, of: 211 },
+            part: Part { number: 3, of: 223 },
             only,
             recordings: None,
             file: folder.path().join("design.jsonl"),

@@ -111,10 +111,10 @@ impl Flow {
 }
 
 #[test]
-fn one_source_may_send_thirty_two_packets_unseen() {
+fn one_source_may_send_sixty_four_packets_unseen() {
     assert_eq!(launch(&path()), (10, None));
-    // 20 Mbit/s x 100 ms are 250 packets: 32 of them leave, spread over the RTT at 2.56 Mbit/s.
-    assert_eq!(launch(&hinted(20)), (32, Some(Rate::from_bits_per_sec(2_560_000))));
+    // 20 Mbit/s x 100 ms are 250 packets: 64 of them leave, spread over the RTT at 5.12 Mbit/s.
+    assert_eq!(launch(&hinted(20)), (64, Some(Rate::from_bits_per_sec(5_120_000))));
     // 2 Mbit/s x 100 ms are 25 packets.
     assert_eq!(launch(&hinted(2)), (25, Some(mbit(2))));
     // Never less than the initial window, which leaves as without knowledge.
@@ -145,7 +145,7 @@ fn the_handshake_shows_what_a_source_is_worth() {
     assert_eq!(seen(20, hinted(30)), (275, Some(mbit(22))));
     // A hint above it counts as much as the train, and no more than without: B1. One below it is no reason to stop.
     assert_eq!(seen(2, hinted(40)), (25, Some(mbit(2))));
-    assert_eq!(seen(20, hinted(31)).0, 32);
+    assert_eq!(seen(20, hinted(31)).0, 64);
     assert_eq!(seen(20, hinted(2)), (64, Some(Rate::from_bits_per_sec(5_120_000))));
     // Nor is a low one that makes a high one true.
     assert_eq!(seen(20, PathKnowledge { oracle_rate: Some(mbit(2)), ..hinted(200) }).0, 25);
@@ -158,7 +158,7 @@ fn sources_that_contradict_each_other_count_as_one_with_the_smallest_rate() {
     let least = |path: &PathKnowledge| launch(path).0;
     assert_eq!(least(&PathKnowledge { oracle_rate: Some(mbit(2)), ..hinted(100) }), 25);
     assert_eq!(least(&PathKnowledge { saved: saved(2), ..hinted(4) }), 25);
-    assert_eq!(least(&PathKnowledge { saved: saved(40), ..hinted(61) }), 32);
+    assert_eq!(least(&PathKnowledge { saved: saved(40), ..hinted(61) }), 64);
 }
 
 #[test]
@@ -168,10 +168,10 @@ fn what_is_old_or_of_another_path_is_no_source() {
         launch(&PathKnowledge { saved, ..path() }).0
     };
     let (minute, hour) = (Duration::from_millis(60_000), Duration::from_millis(3_600_000));
-    assert_eq!(with(RTT, minute), 32);
+    assert_eq!(with(RTT, minute), 64);
     assert_eq!(with(RTT, hour + minute), 10);
-    assert_eq!([with(RTT / 2, minute), with(RTT / 3, minute)], [32, 10]);
-    assert_eq!([with(RTT * 2, minute), with(RTT * 3, minute)], [32, 10]);
+    assert_eq!([with(RTT / 2, minute), with(RTT / 3, minute)], [64, 10]);
+    assert_eq!([with(RTT * 2, minute), with(RTT * 3, minute)], [64, 10]);
 }
 
 #[test]
@@ -184,19 +184,19 @@ fn the_train_gives_the_window_of_the_capacity() {
 }
 
 #[test]
-fn the_licence_is_sixteen_times_the_train_or_a_claim_that_the_capacity_bears_out() {
+fn the_licence_is_thirty_two_times_the_train_or_a_claim_that_the_capacity_bears_out() {
     // Gaps of 0.1 ms: 160 Mbit/s, and 2000 packets in 100 ms.
     let window = |path: &PathKnowledge| {
         let mut flow = Flow::new(path);
         flow.train(100, 100_000);
         flow.segments()
     };
-    assert_eq!(window(&path()), 160);
+    assert_eq!(window(&path()), 320);
     assert_eq!(window(&hinted(160)), 2000);
     // A claim within 1.5 of what was measured counts in its place: 10 packets do not measure well.
     assert_eq!([window(&hinted(107)), window(&hinted(240))], [1337, 3000]);
     // A smaller one is a licence up to itself, a larger one is none.
-    assert_eq!([window(&hinted(80)), window(&hinted(241))], [1000, 160]);
+    assert_eq!([window(&hinted(80)), window(&hinted(241))], [1000, 320]);
 }
 
 #[test]
@@ -341,7 +341,7 @@ fn the_shadow_doubles_in_a_round_trip() {
 #[test]
 fn shares_that_are_crossed_are_refused() {
     let refused = |config: Config| config.validate().map_err(|error| error.field);
-    assert_eq!(refused(Config { share: 86, ..Config::default() }), Err("share"));
+    assert_eq!(refused(Config { alone: 85, share: 86, ..Config::default() }), Err("share"));
     assert_eq!(refused(Config { alone: 101, ..Config::default() }), Err("alone"));
     assert_eq!(refused(Config { growth: 1, ..Config::default() }), Err("growth"));
     assert_eq!(refused(Config::default()), Ok(()));
