@@ -28,6 +28,8 @@ pub struct Scheme {
     name: String,
     factory: ControllerFactory,
     shares_window: bool,
+    /// The congestion avoidance as logs write it.
+    avoidance: Option<String>,
 }
 
 impl Scheme {
@@ -51,7 +53,20 @@ impl Scheme {
 
     fn of(name: &str, factory: ControllerFactory) -> Self {
         let shares_window = factory.config().startup.needs().contains(Needs::SHARED_WINDOW);
-        Self { name: name.to_owned(), factory, shares_window }
+        Self { name: name.to_owned(), factory, shares_window, avoidance: None }
+    }
+
+    /// With `text` for the congestion avoidance in logs, from which a replay takes it, if that is what it has: the plain
+    /// scheme has CUBIC where the other starts by itself.
+    #[must_use]
+    pub fn with_avoidance_text(self, text: &str, avoidance: &AvoidanceConfig) -> Self {
+        let is_it = self.factory.config().avoidance == *avoidance;
+        Self { avoidance: is_it.then(|| text.to_owned()), ..self }
+    }
+
+    /// The congestion avoidance as logs write it; `None`: they do not.
+    pub(crate) fn avoidance_text(&self) -> Option<&str> {
+        self.avoidance.as_deref()
     }
 
     /// As it is, if it works where nobody asks routers.

@@ -100,6 +100,11 @@ pub(crate) struct SchemeOptions {
 }
 
 impl SchemeOptions {
+    /// A scheme that logs name with this congestion avoidance, which it has.
+    pub(crate) fn logged(&self, scheme: Scheme, avoidance: &AvoidanceConfig) -> Scheme {
+        scheme.with_avoidance_text(&self.avoidance, avoidance)
+    }
+
     /// The congestion avoidance.
     pub(crate) fn avoidance(&self) -> Result<AvoidanceConfig, Failure> {
         avoidance(&self.avoidance)

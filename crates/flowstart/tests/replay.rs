@@ -95,10 +95,28 @@ fn every_scheme_replayed_on_what_a_server_logged_decides_the_same() {
         drop(server.end());
         let file = std::fs::read_dir(logs).expect("a folder").next().expect("a file").expect("a file").path();
         // Packets grow from 1200 bytes on, so the window in packets would be another with any later size.
-        let answer = replay(&file, scheme).args(["--avoidance", "reno"]).assert().success();
+        // What avoids congestion is written in the file.
+        let answer = replay(&file, scheme).assert().success();
         answer.stdout(contains(if scheme == "jump-start" { "517.2KB (431.0 packets)" } else { "12KB (10.0 packets)" }));
         assert_eq!(decided_otherwise(&file, scheme, "reno"), None);
+        let told = replay(&file, scheme).arg("--json").assert().success();
+        let told: Value = serde_json::from_slice(&told.get_output().stdout).expect("JSON");
+        assert_eq!(told["avoidance"], "reno");
     }
+}
+
+#[test]
+fn an_avoidance_that_nobody_knows_is_refused_unless_another_is_stated() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("other.sqlog");
+    let text = std::fs::read_to_string(recorded("quic-go-0.65.0.sqlog")).expect("a recording");
+    let (head, events) = text.split_at(text[1..].find('\u{1e}').expect("a record") + 1);
+    let event =
+        "\u{1e}{\"time\":0,\"name\":\"flowstart:connection\",\"data\":{\"scheme\":\"x\",\"avoidance\":\"later\"}}\n";
+    std::fs::write(&file, [head, event, events].concat()).expect("a file");
+    let refused = replay(&file, "search").assert().code(2).stdout("");
+    refused.stderr(contains("avoidance `later` is none that this version knows; --avoidance states one"));
+    replay(&file, "search").args(["--avoidance", "reno"]).assert().success();
 }
 
 #[test]

@@ -12,12 +12,14 @@
 //! |---|---|
 //! | the file, as events | `crate::recording` |
 //! | what is known before the first event: sizes, where data begins and ends | `survey` |
+//! | the congestion avoidance that a server has written | `recorded_avoidance` |
 //! | packets in flight | `flight` |
 //! | what belongs to one acknowledgement, and what the recorded sender says of itself | `recorded_sender` |
 //! | what the controller is told | `host` |
 
 mod flight;
 mod host;
+mod recorded_avoidance;
 mod recorded_sender;
 mod survey;
 
@@ -36,6 +38,7 @@ use flowstart_quic::{Factory, Unsupported};
 use serde::Serialize;
 
 use self::host::{Host, Watch};
+pub use self::recorded_avoidance::avoidance_of;
 use self::survey::{Survey, survey};
 use crate::recording::event::What;
 use crate::recording::{self, Recording};

@@ -197,7 +197,7 @@ impl Shared {
         };
         let mut transport = self.transport.clone();
         let network = self.qlog_networks.as_ref().map(|all| all.prefix_of(remote.ip()).network().to_string());
-        transport.qlog_factory(qlog.of(flow.clone(), label, network, notes));
+        transport.qlog_factory(qlog.of(flow.clone(), (label, scheme.avoidance_text()), network, notes));
         let mut config = self.config.clone();
         config.transport_config(Arc::new(transport));
         session::accept_config(&config, scheme.factory(), flow, receiver)

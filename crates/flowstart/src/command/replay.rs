@@ -6,11 +6,12 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 use comfy_table::{CellAlignment, Table, presets};
+use flowstart_core::avoidance::AvoidanceConfig;
 use flowstart_core::path::{AccessTechnology, Hint};
 use flowstart_core::units::{Bytes, Rate};
 use flowstart_lab::spec::link::{Saved, stated_rate};
 use flowstart_serve::printable;
-use flowstart_serve::replay::{Exit, How, Launch, Question, ReplayError, Replayed, Round, Row, replay};
+use flowstart_serve::replay::{Exit, How, Launch, Question, ReplayError, Replayed, Round, Row, avoidance_of, replay};
 
 use crate::attention::Waiting;
 use crate::failure::Failure;
@@ -57,9 +58,9 @@ struct QlogArguments {
     /// Startup scheme. Such as search, or blitzstart:estimate=1.5; `flowstart list schemes` shows all.
     #[arg(long, value_name = "SCHEME")]
     scheme: String,
-    /// Congestion avoidance. `flowstart list avoidance` shows all.
-    #[arg(long, value_name = "AVOIDANCE", default_value = "cubic")]
-    avoidance: String,
+    /// Congestion avoidance. `flowstart list avoidance` shows all. Default: what `flowstart serve` has written, or cubic.
+    #[arg(long, value_name = "AVOIDANCE")]
+    avoidance: Option<String>,
     /// The client's hint. Such as 40mbit.
     #[arg(long, value_name = "RATE", value_parser = stated_rate)]
     hint: Option<Rate>,
@@ -77,11 +78,34 @@ struct QlogArguments {
     csv: bool,
 }
 
+impl QlogArguments {
+    /// The congestion avoidance: what is stated, what the file says, or CUBIC.
+    fn avoidance(&self) -> Result<(String, AvoidanceConfig), Failure> {
+        if let Some(stated) = &self.avoidance {
+            return Ok((stated.clone(), quic::avoidance(stated)?));
+        }
+        // What is no file is refused when it is replayed.
+        let Some(text) = avoidance_of(&self.file).ok().flatten() else {
+            return Ok(("cubic".to_owned(), quic::avoidance("cubic")?));
+        };
+        let file = self.file.display();
+        let refused = |_| {
+            let told = format!(
+                "{file}: flowstart:connection: avoidance `{text}` is none that this version knows; --avoidance states one"
+            );
+            Failure::Input(printable(&told))
+        };
+        let config = quic::avoidance(&text).map_err(refused)?;
+        Ok((text, config))
+    }
+}
+
 pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let What::Qlog(arguments) = &arguments.what;
+    let (avoidance, config) = arguments.avoidance()?;
     let question = Question {
         startup: quic::startup("scheme", &arguments.scheme)?,
-        avoidance: quic::avoidance(&arguments.avoidance)?,
+        avoidance: config,
         hint: arguments.hint.map(|bandwidth| Hint { bandwidth, technology: AccessTechnology::Unknown }),
         saved: arguments.saved.map(Saved::path),
         oracle: arguments.oracle,
@@ -96,12 +120,13 @@ pub(crate) fn main(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if arguments.json {
         let mut value = serde_json::json!(replayed);
         value["scheme"] = arguments.scheme.clone().into();
-        value["avoidance"] = arguments.avoidance.clone().into();
-        value["answer"] = answer(arguments, &replayed).into();
+        value["avoidance"] = avoidance.clone().into();
+        value["answer"] = answer(arguments, &avoidance, &replayed).into();
         let text = serde_json::to_string_pretty(&value).map_err(|error| Failure::Other(error.to_string()))?;
         print(&format!("{text}\n"))?;
     } else {
-        let sentences: String = answer(arguments, &replayed).iter().map(|sentence| wrapped(sentence)).collect();
+        let sentences: String =
+            answer(arguments, &avoidance, &replayed).iter().map(|sentence| wrapped(sentence)).collect();
         print(&format!("{sentences}{}", table(&replayed)))?;
     }
     Ok(ExitCode::SUCCESS)
@@ -186,14 +211,14 @@ fn warn(file: &Path, replayed: &Replayed) {
 }
 
 /// What the replay says, the answer first.
-fn answer(arguments: &QlogArguments, replayed: &Replayed) -> Vec<String> {
+fn answer(arguments: &QlogArguments, avoidance: &str, replayed: &Replayed) -> Vec<String> {
     let scheme = &*arguments.scheme;
     let Some(launch) = &replayed.launch else {
         let why = "the file has no acknowledgement of a packet before the first of the application, nor a loss";
         return vec![format!("{scheme} would not have launched: {why}.")];
     };
     let valid = valid(scheme, launch, replayed, &arguments.file);
-    vec![launched(scheme, launch, replayed), valid, ended(&arguments.avoidance, replayed)]
+    vec![launched(scheme, launch, replayed), valid, ended(avoidance, replayed)]
 }
 
 fn launched(scheme: &str, launch: &Launch, replayed: &Replayed) -> String {

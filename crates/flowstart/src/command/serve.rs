@@ -203,18 +203,20 @@ fn refused(option: &str, value: impl std::fmt::Display, allowed: &str) -> Failur
 impl Arguments {
     fn schemes(&self) -> Result<Schemes, Failure> {
         let avoidance = self.scheme.avoidance()?;
+        let logged = |scheme: Scheme| self.scheme.logged(scheme, &avoidance);
         let mut networks: Vec<(IpNet, Scheme)> = Vec::new();
         for text in &self.startup_for {
             let wrong = || refused("startup-for", text, "use NETWORK=SPEC such as 192.0.2.0/24=blitzstart");
             let (network, spec) = text.split_once('=').ok_or_else(wrong)?;
-            networks.push((network.parse().map_err(|_| wrong())?, quic::scheme("startup-for", spec, &avoidance)?));
+            let scheme = quic::scheme("startup-for", spec, &avoidance)?;
+            networks.push((network.parse().map_err(|_| wrong())?, logged(scheme)));
         }
         let mut shares: Vec<(f64, Scheme)> = Vec::new();
         for text in &self.ab {
             let wrong = || refused("ab", text, "use SHARE=SPEC such as 0.1=jump-start, with a share above 0 to 1");
             let (share, spec) = text.split_once('=').ok_or_else(wrong)?;
             let share = share.parse().ok().filter(|share| *share > 0.0 && *share <= 1.0).ok_or_else(wrong)?;
-            shares.push((share, quic::scheme("ab", spec, &avoidance)?));
+            shares.push((share, logged(quic::scheme("ab", spec, &avoidance)?)));
         }
         let all: f64 = shares.iter().map(|(share, _)| share).sum();
         // Ten shares of 0.1 add up to a little more than 1.
@@ -232,8 +234,8 @@ impl Arguments {
             launches: self.launch_window,
             recovery: std_time(self.launch_recovery),
         };
-        let listener = self.scheme.scheme()?;
-        let plain = Scheme::plain(&avoidance).map_err(|error| Failure::Other(error.to_string()))?;
+        let listener = logged(self.scheme.scheme()?);
+        let plain = logged(Scheme::plain(&avoidance).map_err(|error| Failure::Other(error.to_string()))?);
         Ok(Schemes { networks, shares, kill_file: self.kill_file.clone(), fall_back, ..Schemes::new(listener, plain) })
     }
 

@@ -58,15 +58,19 @@ pub(crate) use self::folder::Folder;
 const COLLAPSE: &str = "persistent_congestion";
 
 impl Folder {
-    /// The factory of the file of one connection with this scheme, to this network if the file shall name it.
+    /// The factory of the file of one connection with this scheme and, if it is known, congestion avoidance, to this
+    /// network if the file shall name it.
     pub(crate) fn of(
         &self,
         flow: Arc<Flow>,
-        scheme: &str,
+        (scheme, avoidance): (&str, Option<&str>),
         network: Option<String>,
         notes: Notes,
     ) -> Arc<dyn QlogFactory> {
         let mut connection = json!({ "scheme": scheme });
+        if let Some(avoidance) = avoidance {
+            connection["avoidance"] = json!(avoidance);
+        }
         if let Some(network) = network {
             connection["network"] = json!(network);
         }
