@@ -56,8 +56,8 @@ impl Scheme {
         Self { name: name.to_owned(), factory, shares_window, avoidance: None }
     }
 
-    /// With `text` for the congestion avoidance in logs, from which a replay takes it, if that is what it has: the plain
-    /// scheme has CUBIC where the other starts by itself.
+    /// With `text` for the congestion avoidance in logs, from which a replay takes it, if that is what it has: the
+    /// plain scheme has CUBIC where the other starts by itself.
     #[must_use]
     pub fn with_avoidance_text(self, text: &str, avoidance: &AvoidanceConfig) -> Self {
         let is_it = self.factory.config().avoidance == *avoidance;

@@ -58,7 +58,8 @@ struct QlogArguments {
     /// Startup scheme. Such as search, or blitzstart:estimate=1.5; `flowstart list schemes` shows all.
     #[arg(long, value_name = "SCHEME")]
     scheme: String,
-    /// Congestion avoidance. `flowstart list avoidance` shows all. Default: what `flowstart serve` has written, or cubic.
+    /// Congestion avoidance. `flowstart list avoidance` shows all. Default: what `flowstart serve` has written, or
+    /// cubic.
     #[arg(long, value_name = "AVOIDANCE")]
     avoidance: Option<String>,
     /// The client's hint. Such as 40mbit.
