@@ -100,7 +100,7 @@ pub(crate) struct SchemeOptions {
 }
 
 impl SchemeOptions {
-    /// A scheme that logs name with this congestion avoidance, which it has.
+    /// The scheme, whose logs name this congestion avoidance if it has it.
     pub(crate) fn logged(&self, scheme: Scheme, avoidance: &AvoidanceConfig) -> Scheme {
         scheme.with_avoidance_text(&self.avoidance, avoidance)
     }

@@ -1,10 +1,11 @@
 //! The congestion avoidance that `flowstart serve` has written at the beginning of a file.
 
-use std::fs::File;
-use std::io::{self, Read};
+use std::io::Read;
 use std::path::Path;
 
 use serde_json::Value;
+
+use crate::recording;
 
 /// The event stands behind the file's head, which is a few hundred bytes.
 const BEGINNING: u64 = 64 * 1024;
@@ -12,15 +13,11 @@ const BEGINNING: u64 = 64 * 1024;
 const LONGEST: usize = 200;
 
 /// What a file of `flowstart serve --qlog` says of the congestion avoidance of its connection, as `--avoidance` takes
-/// it; `None`: it says nothing, as the files of others.
-///
-/// # Errors
-///
-/// The file cannot be read.
-pub fn avoidance_of(path: &Path) -> io::Result<Option<String>> {
+/// it; `None`: it says nothing, as the files of others, or cannot be read, which [`replay`](super::replay) refuses.
+pub fn avoidance_of(path: &Path) -> Option<String> {
     let mut beginning = Vec::new();
-    File::open(path)?.take(BEGINNING).read_to_end(&mut beginning)?;
-    Ok(written_in(&beginning))
+    recording::open(path).ok()?.take(BEGINNING).read_to_end(&mut beginning).ok()?;
+    written_in(&beginning)
 }
 
 fn written_in(beginning: &[u8]) -> Option<String> {

@@ -85,8 +85,7 @@ impl QlogArguments {
         if let Some(stated) = &self.avoidance {
             return Ok((stated.clone(), quic::avoidance(stated)?));
         }
-        // What is no file is refused when it is replayed.
-        let Some(text) = avoidance_of(&self.file).ok().flatten() else {
+        let Some(text) = avoidance_of(&self.file) else {
             return Ok(("cubic".to_owned(), quic::avoidance("cubic")?));
         };
         let file = self.file.display();
