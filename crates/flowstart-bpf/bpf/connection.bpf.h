@@ -28,8 +28,9 @@ struct connection {
 	/* The RTT that the next acknowledgement tells, and the latest one. */
 	u32 rtt;
 	u32 latest_rtt;
-	/* Bytes that were sent again, and those of them of which no arrival was left out yet. */
+	/* Bytes that were sent again so far. */
 	u64 retransmitted;
+	/* Bytes that were sent again and whose arrival is yet to be left out of what was delivered. */
 	u64 repairs;
 	/* The window of the launch. */
 	u64 launched;

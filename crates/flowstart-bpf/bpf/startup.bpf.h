@@ -137,7 +137,6 @@ static __always_inline void launch(struct sock *sk, struct connection *it)
 	it->phase = STARTING;
 	it->paced = launched.paced;
 	it->retransmitted = tp->bytes_retrans;
-	it->repairs = 0;
 	it->una = tp->snd_una;
 	it->launched = launched.cwnd;
 	set_window(tp, it, launched.cwnd);
@@ -342,6 +341,8 @@ u32 BPF_PROG(startup_ssthresh, struct sock *sk)
 		return reduced;
 	}
 	it->phase = RECOVERING;
+	/* What was sent again before, as a probe, is no part of this recovery. */
+	it->repairs = 0;
 	return in_segments(step.cwnd, tp->mss_cache);
 }
 
@@ -477,7 +478,6 @@ u32 BPF_PROG(startup_undo_cwnd, struct sock *sk)
 	/* The losses were none, and startup goes on. */
 	if (it && it->phase == RECOVERING) {
 		it->phase = STARTING;
-		it->repairs = 0;
 		SCHEME(on_undo)(&it->scheme);
 	}
 	return tcp_reno_undo_cwnd(sk);

@@ -3,6 +3,7 @@
 use std::fmt::Display;
 use std::net::SocketAddr;
 
+use flowstart_emu::lateness::TOO_LATE;
 use flowstart_emu::router::{Direction, Told};
 
 use super::latest::Latest;
@@ -76,7 +77,8 @@ fn text(told: &Told) -> String {
         &[(String::new(), told.unlogged)],
     );
     let too_late = [(String::new(), late.too_late)];
-    metric(&mut text, "too_late_packets", "counter", "Packets that left more than 0.5 ms late", &too_late);
+    let help = format!("Packets that left more than {:.1} ms after their time", TOO_LATE.as_millis_f64());
+    metric(&mut text, "too_late_packets", "counter", &help, &too_late);
     let quantiles = [("0.5", late.median), ("0.99", late.p99), ("1", late.largest)];
     let quantiles = quantiles.map(|(share, late)| (format!("quantile=\"{share}\""), seconds(late)));
     metric(&mut text, "left_late_seconds", "gauge", "How late packets left, since the begin", &quantiles);
